@@ -1,0 +1,76 @@
+// Chooses the next token of one sequence from the model's logits. The order of the steps is vLLM's:
+// suppressed tokens, logit_bias, repetition, frequency and presence penalty; then, unless the
+// temperature is 0, temperature, min_p, top_k and top_p, each over what the one before has kept.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "sample/sampling.h"
+
+namespace indexshare {
+
+struct TokenLogprob {
+  int32_t id = 0;
+  float logprob = 0.0f;
+};
+
+/// Log-probabilities are those of the model's own distribution: the log-softmax of the logits as they
+/// came, before any step above. `top` lists the best tokens first and lies in the workspace.
+struct SampledToken {
+  int32_t id = 0;
+  bool exhausted = false;        // no logit was above minus infinity: `id` only stands in for a token
+  std::optional<float> logprob;  // if SamplingParams::logprobs asks
+  std::span<const TokenLogprob> top;
+};
+
+/// The buffers of `sample`, for any number of samplers one after another. They grow to the largest
+/// vocabulary met and stay.
+struct SamplerWorkspace {
+  struct Candidate {
+    float logit;
+    int32_t id;
+  };
+  std::vector<float> raw;  // [vocab_size] the logits as they came, if log-probabilities are asked for
+  std::vector<Candidate> candidates;  // the best tokens, best first
+  std::vector<double> cumulative;     // [candidates] sums of their unnormalised probabilities
+  std::vector<TokenLogprob> top;
+};
+
+class Sampler {
+ public:
+  /// `params` have passed `validate`; `prompt` holds ids of the vocabulary.
+  Sampler(SamplingParams params, int64_t vocab_size, std::span<const int32_t> prompt);
+
+  /// The token for `position`, the number of tokens before it. The draw depends on the arguments, the
+  /// seed and the accepted tokens alone. `logits` [vocab_size] are overwritten; a NaN counts as minus
+  /// infinity, plus infinity as the largest float. Of equal logits the lower id comes first. Tokens
+  /// in `suppressed` are not chosen.
+  SampledToken sample(std::span<float> logits, int64_t position, std::span<const int32_t> suppressed,
+                      SamplerWorkspace& ws) const;
+
+  /// Counts `id` as output: the penalties of the next token see it.
+  void accept(int32_t id);
+
+  int64_t accepted() const { return accepted_; }
+  const SamplingParams& params() const { return params_; }
+
+ private:
+  void transform(std::span<float> logits, std::span<const int32_t> suppressed) const;
+  int32_t draw(std::span<const float> logits, float largest, double uniform, SamplerWorkspace& ws) const;
+  void report(SampledToken& token, SamplerWorkspace& ws) const;
+
+  /// How often a token stands in the text so far.
+  struct Uses {
+    uint32_t in_prompt : 1 = 0;
+    uint32_t in_output : 31 = 0;
+  };
+
+  SamplingParams params_;
+  int64_t accepted_ = 0;
+  std::vector<Uses> uses_;  // [vocab_size], empty without penalties
+};
+
+}  // namespace indexshare
