@@ -1,6 +1,8 @@
 #include "base/json.h"
 
-#include <set>
+#include <type_traits>
+#include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -8,31 +10,91 @@
 namespace indexshare {
 namespace {
 
+/// Builds the value while it is read. The library's own filtering parser searches a container's members
+/// again after each of them, and its ordered objects search all keys for each new one: quadratic both.
+template <typename J>
+class Builder final : public nlohmann::json_sax<J> {
+ public:
+  explicit Builder(J& root) : root_(root) {}
+  const std::string& problem() const { return problem_; }
+
+  bool null() override { return add(nullptr) != nullptr; }
+  bool boolean(bool value) override { return add(value) != nullptr; }
+  bool number_integer(typename J::number_integer_t value) override { return add(value) != nullptr; }
+  bool number_unsigned(typename J::number_unsigned_t value) override { return add(value) != nullptr; }
+  bool number_float(typename J::number_float_t value, const std::string&) override {
+    return add(value) != nullptr;
+  }
+  bool string(std::string& value) override { return add(std::move(value)) != nullptr; }
+  bool binary(typename J::binary_t&) override { return false; }  // not in JSON text
+
+  bool start_object(size_t) override { return open(J::object()); }
+  bool start_array(size_t) override { return open(J::array()); }
+  bool end_object() override { return close(); }
+  bool end_array() override { return close(); }
+
+  bool key(std::string& key) override {
+    auto& members = open_.back().value->template get_ref<typename J::object_t&>();
+    bool added = false;
+    if constexpr (std::is_same_v<J, Json>) {
+      added = open_.back().keys.insert(key).second;
+      if (added) member_ = &members.emplace_back(std::move(key), nullptr).second;
+    } else {
+      const auto [member, is_new] = members.emplace(key, nullptr);
+      added = is_new;
+      member_ = &member->second;
+    }
+    if (!added) problem_ = fmt::format("the key \"{}\" stands twice in one object", key);
+    return added;
+  }
+
+  bool parse_error(size_t, const std::string&, const nlohmann::detail::exception& e) override {
+    problem_ = fmt::format("not valid JSON: {}", e.what());
+    return false;
+  }
+
+ private:
+  struct Open {
+    J* value;                              // stays put: only the innermost container grows
+    std::unordered_set<std::string> keys;  // of an ordered object
+  };
+
+  /// Puts a value where the text stands: in the innermost array, under the last key, or at the root.
+  J* add(J value) {
+    if (open_.empty()) return &(root_ = std::move(value));
+    J& parent = *open_.back().value;
+    if (parent.is_object()) return &(*member_ = std::move(value));
+    parent.push_back(std::move(value));
+    return &parent.back();
+  }
+
+  bool open(J container) {
+    if (open_.size() == kMaxJsonDepth) {
+      problem_ = fmt::format("nesting deeper than {} levels", kMaxJsonDepth);
+      return false;
+    }
+    open_.push_back({add(std::move(container)), {}});
+    return true;
+  }
+
+  bool close() {
+    open_.pop_back();
+    return true;
+  }
+
+  J& root_;
+  J* member_ = nullptr;  // the value of the last key
+  std::vector<Open> open_;
+  std::string problem_;
+};
+
 template <typename J>
 Result<J> parse(std::string_view text, std::string_view source) {
-  std::vector<std::set<std::string>> keys;  // of the objects that are open
-  std::string problem;
-  auto watch = [&](int depth, nlohmann::json::parse_event_t event, auto& value) {
-    using Event = nlohmann::json::parse_event_t;
-    if (depth > kMaxJsonDepth && problem.empty()) {
-      problem = fmt::format("nesting deeper than {} levels", kMaxJsonDepth);
-    }
-    if (event == Event::object_start) keys.emplace_back();
-    if (event == Event::object_end && !keys.empty()) keys.pop_back();
-    if (event == Event::key && !keys.empty()) {
-      const auto& key = value.template get_ref<const std::string&>();
-      if (!keys.back().insert(key).second && problem.empty()) {
-        problem = fmt::format("the key \"{}\" stands twice in one object", key);
-      }
-    }
-    return problem.empty();  // false: the value is dropped, so that a hostile text stays small
-  };
   try {
-    J json = J::parse(text.begin(), text.end(),
-                      [&](int depth, typename J::parse_event_t event, J& value) {
-                        return watch(depth, static_cast<nlohmann::json::parse_event_t>(event), value);
-                      });
-    if (!problem.empty()) return make_error("{}: {}", source, problem);
+    J json;
+    Builder<J> builder(json);
+    if (!J::sax_parse(text.begin(), text.end(), &builder))
+      return make_error("{}: {}", source, builder.problem());
     return json;
   } catch (const std::exception& e) {
     return make_error("{}: not valid JSON: {}", source, e.what());
@@ -69,7 +131,11 @@ std::string dump_json(const Json& json, int indent) {
   return json.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
 
-std::string_view json_kind(const Json& json) { return kind(json); }
-std::string_view json_kind(const SortedJson& json) { return kind(json); }
+std::string_view json_kind(const Json& json) {
+  return kind(json);
+}
+std::string_view json_kind(const SortedJson& json) {
+  return kind(json);
+}
 
 }  // namespace indexshare
