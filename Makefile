@@ -1,0 +1,41 @@
+# The front door: every target installs the packages it needs, then builds only what has changed.
+FUZZ_SECONDS ?= 60
+JOBS := $(shell nproc 2>/dev/null || echo 2)
+
+# To the recipes as it was typed: make expands nothing in it, and the shell does not read it as code.
+override PROMPT := $(value PROMPT)
+export PROMPT FUZZ_SECONDS JOBS
+
+.DEFAULT_GOAL := help
+.PHONY: help build run test fuzz format lint clean
+
+help: ## show this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
+
+build: ## build the program, build/release/indexshare
+	@tools/setup.sh build
+	@tools/build.sh release
+
+run: build ## generate from PROMPT="..." with the demonstration model
+	@tools/demo.sh
+
+test: ## build and run all tests, with sanitizers and fuzzers
+	@tools/setup.sh build test
+	@for preset in dev asan tsan fuzz; do tools/build.sh $$preset || exit 1; done
+	@ctest --test-dir build/dev --output-on-failure --no-label-summary -j $(JOBS)
+
+fuzz: ## run each fuzzer for FUZZ_SECONDS (60) and keep what it finds in build/corpus
+	@tools/setup.sh build test
+	@tools/build.sh fuzz
+	@tools/fuzz.sh
+
+format: ## format the C++ sources
+	@tools/setup.sh test
+	@tools/format.sh
+
+lint: ## run clang-tidy on the C++ sources
+	@tools/setup.sh build test lint
+	@tools/lint.sh
+
+clean: ## remove everything that was built
+	@rm -rf build

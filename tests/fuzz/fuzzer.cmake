@@ -1,0 +1,30 @@
+if(INDEXSHARE_FUZZ)
+  add_custom_target(fuzzers)
+endif()
+
+# indexshare_fuzzer(NAME FILE DEPENDS TARGETS...): a libFuzzer program, where this tree builds fuzzers, and
+# with INDEXSHARE_CHECKS a test that runs the program of the preset `fuzz` for a few seconds. Seeds stand in
+# seeds/NAME, words of the input's language in seeds/NAME.dict.
+function(indexshare_fuzzer name)
+  cmake_parse_arguments(ARG "" "" "DEPENDS" ${ARGN})
+  if(INDEXSHARE_FUZZ)
+    add_executable(fuzz_${name} ${ARG_UNPARSED_ARGUMENTS})
+    target_link_libraries(fuzz_${name} PRIVATE ${ARG_DEPENDS} indexshare_options)
+    target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
+    add_dependencies(fuzzers fuzz_${name})
+  endif()
+  if(INDEXSHARE_CHECKS)
+    file(GLOB seeds CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/seeds/${name}/*)
+    list(JOIN seeds "," seeds)
+    set(options -seed=1 -max_total_time=3 -timeout=10 -rss_limit_mb=2048 -verbosity=0
+                -artifact_prefix=${PROJECT_BINARY_DIR}/${name}-)
+    if(seeds)
+      list(APPEND options -seed_inputs=${seeds})
+    endif()
+    if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/seeds/${name}.dict)
+      list(APPEND options -dict=${CMAKE_CURRENT_SOURCE_DIR}/seeds/${name}.dict)
+    endif()
+    add_test(NAME fuzz.${name} COMMAND ${PROJECT_SOURCE_DIR}/build/fuzz/fuzz_${name} ${options})
+    set_tests_properties(fuzz.${name} PROPERTIES TIMEOUT 120)
+  endif()
+endfunction()

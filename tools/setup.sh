@@ -1,0 +1,91 @@
+#!/usr/bin/env bash
+# Installs the packages that building, testing and linting need and that are missing (Debian, Ubuntu).
+# Usage: tools/setup.sh [build] [test] [lint]      default: build
+set -euo pipefail
+
+build="g++ cmake ninja-build pkg-config libfmt-dev nlohmann-json3-dev libcli11-dev libsimdjson-dev
+       libpcre2-dev libutf8proc-dev libedit-dev"
+test="libgtest-dev liblzma-dev python3 clang clang-format clang-runtime"
+lint="clang-tidy python3-yaml"
+
+# The sanitizer and fuzzer libraries of clang have a package of their own, whose name has changed over time.
+clang_runtime_package() {
+  local version name
+  version=$(apt-cache depends clang | sed -n 's/^ *Depends: clang-\([0-9]*\)$/\1/p' | head -n 1)
+  for name in libclang-rt-dev "libclang-rt-$version-dev" "libclang-common-$version-dev"; do
+    if apt-cache show "$name" >/dev/null 2>&1; then
+      echo "$name"
+      return
+    fi
+  done
+  echo libclang-rt-dev
+}
+
+clang_has_runtime() {
+  local library
+  for library in "$(clang++ -print-resource-dir 2>/dev/null)"/lib/*/libclang_rt.fuzzer*; do
+    [ -e "$library" ] && return
+  done
+  return 1
+}
+
+is_installed() { grep -qxF "installed $1" <<<"$installed"; }
+
+sets=("$@")
+[ $# -gt 0 ] || sets=(build)
+wanted=()
+for set in "${sets[@]}"; do
+  case "$set" in
+    build | test | lint) read -r -d '' -a packages <<<"${!set}" || true ;;
+    *)
+      echo "setup.sh: unknown set '$set', expected build, test or lint" >&2
+      exit 2
+      ;;
+  esac
+  wanted+=("${packages[@]}")
+done
+
+if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
+  for tool in c++ cmake ninja pkg-config; do
+    command -v "$tool" >/dev/null && continue
+    echo "setup.sh: '$tool' is missing, and this is no system with apt-get." >&2
+    echo "Install what corresponds to these Debian packages, then try again: ${wanted[*]}" >&2
+    exit 1
+  done
+  exit 0 # the libraries that are missing are named by CMake
+fi
+
+installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' 2>/dev/null || true)
+missing=()
+for package in "${wanted[@]}"; do
+  if [ "$package" = clang-runtime ]; then
+    clang_has_runtime || missing+=("$package")
+  elif ! is_installed "$package"; then
+    missing+=("$package")
+  fi
+done
+[ ${#missing[@]} -gt 0 ] || exit 0
+
+as_root=()
+if [ "$(id -u)" -ne 0 ]; then
+  if ! command -v sudo >/dev/null; then
+    echo "setup.sh: these packages are missing; install them as root: ${missing[*]}" >&2
+    exit 1
+  fi
+  as_root=(sudo)
+fi
+
+echo "installing ${missing[*]}"
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+run_quietly() {
+  "$@" >"$log" 2>&1 && return
+  cat "$log" >&2
+  echo "setup.sh: '$*' failed" >&2
+  exit 1
+}
+run_quietly "${as_root[@]}" apt-get update
+for i in "${!missing[@]}"; do
+  if [ "${missing[i]}" = clang-runtime ]; then missing[i]=$(clang_runtime_package); fi
+done
+run_quietly "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "${missing[@]}"
