@@ -8,6 +8,7 @@
 #include "formats/matrix.h"
 #include "indexshare/result.h"
 #include "model/config.h"
+#include "ops/backend.h"
 
 namespace indexshare {
 
@@ -21,27 +22,22 @@ struct Linear {
 };
 
 struct IndexerWeights {
-  Matrix wq_b;          // [index_n_heads * index_head_dim, q_lora_rank]
-  Matrix wk;            // [index_head_dim, hidden]
-  Vector k_norm_weight; // [index_head_dim]
-  Vector k_norm_bias;   // [index_head_dim]
-  Matrix weights_proj;  // [index_n_heads, hidden]
+  Matrix wq_b;           // [index_n_heads * index_head_dim, q_lora_rank]
+  Matrix wk;             // [index_head_dim, hidden]
+  Vector k_norm_weight;  // [index_head_dim]
+  Vector k_norm_bias;    // [index_head_dim]
+  Matrix weights_proj;   // [index_n_heads, hidden]
 };
 
 struct AttentionWeights {
-  Linear q_a_proj;                         // [q_lora_rank, hidden]
-  Vector q_a_layernorm;                    // [q_lora_rank]
-  Matrix q_b_proj;                         // [heads * (nope + rope), q_lora_rank]
-  Linear kv_a_proj_with_mqa;               // [kv_lora_rank + rope, hidden]
-  Vector kv_a_layernorm;                   // [kv_lora_rank]
-  Matrix kv_b_proj;                        // [heads * (nope + v), kv_lora_rank]
-  Linear o_proj;                           // [hidden, heads * v]
-  std::optional<IndexerWeights> indexer;   // on full layers only
-};
-
-struct MlpWeights {
-  Matrix gate_proj, up_proj;  // [intermediate, hidden]
-  Matrix down_proj;           // [hidden, intermediate]
+  Linear q_a_proj;                        // [q_lora_rank, hidden]
+  Vector q_a_layernorm;                   // [q_lora_rank]
+  Matrix q_b_proj;                        // [heads * (nope + rope), q_lora_rank]
+  Linear kv_a_proj_with_mqa;              // [kv_lora_rank + rope, hidden]
+  Vector kv_a_layernorm;                  // [kv_lora_rank]
+  Matrix kv_b_proj;                       // [heads * (nope + v), kv_lora_rank]
+  Linear o_proj;                          // [hidden, heads * v]
+  std::optional<IndexerWeights> indexer;  // on full layers only
 };
 
 struct MoeWeights {

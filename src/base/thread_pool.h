@@ -1,0 +1,49 @@
+// A fixed set of threads that share the items of one loop at a time.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <thread>
+#include <vector>
+
+#include "base/function_ref.h"
+
+namespace indexshare {
+
+/// Runs loops on `threads` threads, the caller's among them. One loop at a time, from one thread.
+class ThreadPool {
+ public:
+  using Body = FunctionRef<void(int64_t item, int worker)>;
+
+  /// `threads` >= 1 in all, the calling thread included.
+  explicit ThreadPool(int threads);
+  ~ThreadPool();
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+
+  int threads() const { return static_cast<int>(workers_.size()) + 1; }
+
+  /// Calls body(item, worker) once for each item in [0, items), in any order and on any worker; worker is
+  /// in [0, threads()). Returns when all calls have returned.
+  void run(int64_t items, Body body);
+
+ private:
+  void work(int worker);
+  bool run_one(uint32_t loop, int worker);
+
+  // The loop's number and its next unclaimed item in one word, so that a worker that wakes up late can
+  // neither claim an item of a loop that has ended nor one of a loop that it has not seen.
+  std::atomic<uint64_t> ticket_{0};
+  std::atomic<int64_t> items_{0};
+  std::atomic<const Body*> body_{nullptr};
+  std::atomic<int64_t> unfinished_{0};
+  std::atomic<uint32_t> loops_{0};  // what idle workers wait on
+  std::atomic<int> sleepers_{0};
+  std::atomic<bool> stop_{false};
+  std::vector<std::thread> workers_;
+};
+
+/// The number of processors this process may run on.
+int available_cpus();
+
+}  // namespace indexshare

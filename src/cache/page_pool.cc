@@ -1,0 +1,54 @@
+#include "cache/page_pool.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+namespace indexshare {
+namespace {
+
+constexpr int64_t kSlabBytes = int64_t{8} << 20;  // at least this much is asked of the system at a time
+constexpr int64_t kAlignment = 64;
+
+int64_t aligned(int64_t bytes) {
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+}  // namespace
+
+void PagePool::Free::operator()(std::byte* p) const {
+  std::free(p);
+}
+
+PagePool::PagePool(CacheLayout layout, int64_t budget_bytes)
+    : layout_(std::move(layout)), budget_bytes_(budget_bytes) {
+  layout_.page_bytes = aligned(layout_.page_bytes);
+  slab_pages_ = std::clamp<int64_t>(kSlabBytes / layout_.page_bytes, 1, 64);
+}
+
+bool PagePool::grow() {
+  const int64_t bytes = slab_pages_ * layout_.page_bytes;
+  if (budget_bytes_ > 0 && allocated_bytes() + bytes > budget_bytes_) return false;
+  auto* slab = static_cast<std::byte*>(std::aligned_alloc(kAlignment, static_cast<size_t>(bytes)));
+  if (slab == nullptr) return false;
+  slabs_.emplace_back(slab);
+  for (int64_t i = slab_pages_ - 1; i >= 0; --i) free_.push_back(slab + i * layout_.page_bytes);
+  return true;
+}
+
+std::byte* PagePool::allocate() {
+  if (free_.empty() && !grow()) return nullptr;
+  std::byte* page = free_.back();
+  free_.pop_back();
+  ++in_use_;
+  // Keys of a block that are not written yet are read (and their scores dropped): they must be numbers.
+  std::memset(page, 0, static_cast<size_t>(layout_.page_bytes));
+  return page;
+}
+
+void PagePool::release(std::byte* page) {
+  free_.push_back(page);
+  --in_use_;
+}
+
+}  // namespace indexshare

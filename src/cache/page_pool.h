@@ -1,0 +1,47 @@
+// The memory of all caches, in pages, inside a budget.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "cache/layout.h"
+#include "indexshare/result.h"
+
+namespace indexshare {
+
+/// Hands out pages of one layout. Memory is taken from the system as pages are first needed, in slabs, and
+/// kept for reuse. Not thread-safe: the engine's thread owns it.
+class PagePool {
+ public:
+  /// `budget_bytes` bounds what all pages may take; 0 means no bound.
+  PagePool(CacheLayout layout, int64_t budget_bytes);
+
+  const CacheLayout& layout() const { return layout_; }
+
+  /// A page, zeroed, or nullptr when the budget or the system has no more.
+  std::byte* allocate();
+  void release(std::byte* page);
+
+  int64_t pages_in_use() const { return in_use_; }
+  int64_t allocated_bytes() const {
+    return static_cast<int64_t>(slabs_.size()) * slab_pages_ * layout_.page_bytes;
+  }
+  int64_t budget_bytes() const { return budget_bytes_; }
+
+ private:
+  bool grow();
+
+  struct Free {
+    void operator()(std::byte* p) const;
+  };
+  CacheLayout layout_;
+  int64_t budget_bytes_;
+  int64_t slab_pages_;
+  int64_t in_use_ = 0;
+  std::vector<std::unique_ptr<std::byte, Free>> slabs_;
+  std::vector<std::byte*> free_;
+};
+
+}  // namespace indexshare

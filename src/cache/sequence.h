@@ -1,0 +1,53 @@
+// The cache of one sequence: a table of pages.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "cache/page_pool.h"
+
+namespace indexshare {
+
+/// Owns the pages of one sequence. `length()` counts the tokens whose rows are written or about to be, by the
+/// forward pass that the pages were reserved for.
+class SequenceCache {
+ public:
+  explicit SequenceCache(PagePool& pool) : pool_(&pool) {}
+  ~SequenceCache() { truncate(0); }
+  SequenceCache(SequenceCache&& other) noexcept;
+  SequenceCache& operator=(SequenceCache&&) = delete;
+
+  int64_t length() const { return length_; }
+  const CacheLayout& layout() const { return pool_->layout(); }
+
+  /// Makes the sequence `tokens` longer. When the pool has no page left, nothing changes and the error says
+  /// so.
+  Result<void> extend(int64_t tokens);
+
+  /// Forgets all tokens from position `length` on and gives their pages back.
+  void truncate(int64_t length);
+
+  /// The latent row of a token: layout().latent_width values.
+  std::byte* latent_row(int64_t layer, int64_t position) const {
+    return page(position) + layout().latent_offset(layer) +
+           position % kPageTokens * layout().latent_row_bytes();
+  }
+
+  /// The key block that holds a token's index key; the token is number position % 16 in it. Blocks of one
+  /// page follow one another. `layer` must be a full layer.
+  std::byte* index_block(int64_t layer, int64_t position) const {
+    const CacheLayout& l = layout();
+    return page(position) + l.index_offset(layer) +
+           position % kPageTokens / kIndexBlockTokens * l.index_block_values() * dtype_bytes(l.dtype);
+  }
+
+ private:
+  std::byte* page(int64_t position) const { return pages_[static_cast<size_t>(position / kPageTokens)]; }
+
+  PagePool* pool_;
+  std::vector<std::byte*> pages_;
+  int64_t length_ = 0;
+};
+
+}  // namespace indexshare

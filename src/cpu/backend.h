@@ -1,0 +1,86 @@
+// The CPU backend: the model's operations on the machine's cores. How each is done stands in the file of its
+// name: linear.cc, experts.cc, index.cc, attention.cc, and the small ones in backend.cc.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "base/thread_pool.h"
+#include "cpu/kernels.h"
+#include "cpu/top_k.h"
+#include "ops/backend.h"
+
+namespace indexshare::cpu {
+
+class CpuBackend final : public Backend {
+ public:
+  /// `threads` >= 1, the caller's among them.
+  CpuBackend(const Kernels& kernels, int threads, ComputeType compute);
+
+  void embed(const Matrix& table, std::span<const int32_t> tokens, Tensor x) override;
+  void rms_norm(Tensor x, std::span<const float> weight, float eps, Tensor y) override;
+  void layer_norm(Tensor x, std::span<const float> weight, std::span<const float> bias, float eps,
+                  Tensor y) override;
+  void linear(Tensor x, const Matrix& w, std::span<const float> bias, Rounding rounding, Tensor y) override;
+  void add(Tensor x, Tensor y) override;
+  void rotation(std::span<const int32_t> positions, std::span<const float> inverse_frequencies,
+                Rotation rotation) override;
+  void rope(Rotation rotation, RopePairs pairs, int64_t heads, int64_t head_width, Tensor x) override;
+  void append_latent(int64_t layer, const Batch& batch, Tensor rows) override;
+  void append_index_keys(int64_t layer, const Batch& batch, Tensor keys) override;
+  void select_top_k(int64_t layer, const Batch& batch, Tensor queries, Tensor weights, int64_t k,
+                    Selection& selection) override;
+  void absorb_queries(const HeadShape& shape, Tensor q, const Matrix& kv_b_proj, Tensor latent_q) override;
+  void sparse_attention(int64_t layer, const Batch& batch, const HeadShape& shape, Tensor latent_q,
+                        const Selection& selection, float scale, Tensor latent_out) override;
+  void project_values(const HeadShape& shape, Tensor latent_out, const Matrix& kv_b_proj,
+                      Tensor out) override;
+  void route(Tensor logits, std::span<const float> correction_bias, const RouterShape& shape,
+             Routing& routing) override;
+  void experts(Tensor x, std::span<const MlpWeights> experts, const Routing& routing,
+               const MlpWeights* shared, Tensor y) override;
+  void mlp(Tensor x, const MlpWeights& w, Tensor y) override;
+  Profile& profile() override { return profile_; }
+
+  std::string_view isa() const { return kernels_.name; }
+  int threads() const { return pool_.threads(); }
+
+ private:
+  // What one worker needs while it computes an item; it grows to the largest item seen.
+  struct Scratch {
+    Buffer<float> a, b, c;
+    std::vector<TopK> top_k;
+  };
+  // Tokens that go through one MLP together.
+  struct ExpertGroup {
+    const MlpWeights* mlp;
+    int64_t first_slot;
+    int64_t slots;
+  };
+
+  Scratch& scratch(int worker) { return scratch_[static_cast<size_t>(worker)]; }
+  Tensor rounded(Tensor x);
+  void for_rows(Tensor x, FunctionRef<void(int64_t row)> body);
+  void score(int64_t layer, const Batch& batch, const float* query, const float* weights, int64_t row,
+             int64_t begin, int64_t end, int64_t heads, int64_t dim, TopK& top_k, Scratch& scratch);
+  void run_mlps(Tensor x, int64_t slots, Tensor y);
+
+  const Kernels& kernels_;
+  ComputeType compute_;
+  ThreadPool pool_;
+  Profile profile_;
+  std::vector<Scratch> scratch_;  // one per worker
+
+  Buffer<float> rounded_;  // linear's input in bf16 compute
+  Buffer<const float*> x_rows_;
+  Buffer<float*> y_rows_;
+
+  // experts(): a slot is one (token, expert) pair, slots of one expert follow one another
+  std::vector<ExpertGroup> groups_;
+  Buffer<int32_t> slot_row_;
+  Buffer<float> slot_weight_;
+  Buffer<float> activations_;  // [slots, intermediate]
+  Buffer<float*> activation_rows_;
+};
+
+}  // namespace indexshare::cpu

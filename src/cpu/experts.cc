@@ -1,0 +1,184 @@
+// The router and the MLPs: every MLP's weights are read once per batch, whatever the number of its tokens.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "cpu/backend.h"
+
+namespace indexshare::cpu {
+namespace {
+
+constexpr int64_t kTile = 64;        // rows of a weight matrix in one work item
+constexpr int64_t kBlockSlots = 32;  // tokens that go against a tile together
+
+float sigmoid(float x) {
+  return 1.0f / (1.0f + std::exp(-x));
+}
+
+// Indices of the n largest values, ties to the lower index; NaN counts as minus infinity. `order` is scratch.
+void top_n(std::span<const float> values, int64_t n, std::vector<int32_t>& order) {
+  order.resize(values.size());
+  for (size_t i = 0; i < values.size(); ++i) order[i] = static_cast<int32_t>(i);
+  auto value = [&](int32_t i) {
+    const float v = values[static_cast<size_t>(i)];
+    return std::isnan(v) ? -std::numeric_limits<float>::infinity() : v;
+  };
+  std::partial_sort(order.begin(), order.begin() + n, order.end(), [&](int32_t a, int32_t b) {
+    return value(a) > value(b) || (value(a) == value(b) && a < b);
+  });
+  order.resize(static_cast<size_t>(n));
+}
+
+// Sets the choices of all but the best groups of experts to minus infinity. A group's score is the sum of its
+// two best choices.
+void keep_best_groups(const RouterShape& shape, std::vector<float>& choices, std::vector<int32_t>& order) {
+  const size_t width = choices.size() / static_cast<size_t>(shape.groups);
+  std::vector<float> scores;
+  for (int64_t g = 0; g < shape.groups; ++g) {
+    const std::span<const float> group(choices.data() + static_cast<size_t>(g) * width, width);
+    top_n(group, 2, order);
+    scores.push_back(group[static_cast<size_t>(order[0])] + group[static_cast<size_t>(order[1])]);
+  }
+  top_n(scores, shape.kept_groups, order);
+  for (int32_t g = 0; g < shape.groups; ++g) {
+    if (std::find(order.begin(), order.end(), g) != order.end()) continue;
+    std::fill_n(choices.begin() + static_cast<int64_t>(static_cast<size_t>(g) * width), width,
+                -std::numeric_limits<float>::infinity());
+  }
+}
+
+}  // namespace
+
+void CpuBackend::route(Tensor logits, std::span<const float> correction_bias, const RouterShape& shape,
+                       Routing& routing) {
+  const int64_t k = shape.experts_per_token;
+  routing.experts_per_token = k;
+  routing.ids.resize(logits.rows * k);
+  routing.weights.resize(logits.rows * k);
+  std::vector<float> scores(static_cast<size_t>(logits.cols)), choices(scores.size());
+  std::vector<int32_t> order;
+  for (int64_t t = 0; t < logits.rows; ++t) {
+    for (size_t e = 0; e < scores.size(); ++e) {
+      scores[e] = sigmoid(logits.row(t)[e]);
+      choices[e] = scores[e] + correction_bias[e];
+    }
+    if (shape.groups > 1) keep_best_groups(shape, choices, order);
+    top_n(choices, k, order);
+    std::sort(order.begin(), order.end());
+    float sum = 1e-20f;
+    for (const int32_t e : order) sum += scores[static_cast<size_t>(e)];
+    for (int64_t i = 0; i < k; ++i) {
+      const int32_t e = order[static_cast<size_t>(i)];
+      const float weight = scores[static_cast<size_t>(e)];  // without the bias
+      routing.ids[t * k + i] = e;
+      routing.weights[t * k + i] = (shape.normalise ? weight / sum : weight) * shape.scaling;
+    }
+  }
+}
+
+void CpuBackend::experts(Tensor x, std::span<const MlpWeights> experts, const Routing& routing,
+                         const MlpWeights* shared, Tensor y) {
+  const int64_t k = routing.experts_per_token;
+  const int64_t routed = x.rows * k;
+  const int64_t slots = routed + (shared != nullptr ? x.rows : 0);
+  slot_row_.resize(slots);
+  slot_weight_.resize(slots);
+
+  // Counting sort of (token, expert) pairs by expert.
+  std::vector<int64_t> next(experts.size() + 1, 0);
+  for (int64_t i = 0; i < routed; ++i) ++next[static_cast<size_t>(routing.ids[i]) + 1];
+  groups_.clear();
+  for (size_t e = 0; e < experts.size(); ++e) {
+    if (next[e + 1] > 0) groups_.push_back({&experts[e], next[e], next[e + 1]});
+    next[e + 1] += next[e];
+  }
+  for (int64_t i = 0; i < routed; ++i) {
+    const int64_t slot = next[static_cast<size_t>(routing.ids[i])]++;
+    slot_row_[slot] = static_cast<int32_t>(i / k);
+    slot_weight_[slot] = routing.weights[i];
+  }
+  if (shared != nullptr) {
+    groups_.push_back({shared, routed, x.rows});
+    for (int64_t t = 0; t < x.rows; ++t) {
+      slot_row_[routed + t] = static_cast<int32_t>(t);
+      slot_weight_[routed + t] = 1.0f;
+    }
+  }
+  run_mlps(x, slots, y);
+}
+
+void CpuBackend::mlp(Tensor x, const MlpWeights& w, Tensor y) {
+  const Routing none;
+  experts(x, {}, none, &w, y);
+}
+
+// For the groups and slots set up by experts(). Work is cut by rows of the weight matrices: first the
+// intermediate values of all groups, then the outputs, where each item adds up all groups in their order, so
+// that a token's sum does not depend on the other tokens.
+void CpuBackend::run_mlps(Tensor x, int64_t slots, Tensor y) {
+  x = rounded(x);
+  int64_t width = 0;
+  std::vector<int64_t> first_item = {0};
+  for (const ExpertGroup& group : groups_) {
+    const int64_t rows = group.mlp->gate_proj.rows;
+    width = std::max(width, rows);
+    first_item.push_back(first_item.back() + (rows + kTile - 1) / kTile);
+    profile_.add_flops(2 * 3 * group.slots * rows * x.cols);
+  }
+  activations_.resize(slots * width);
+  x_rows_.resize(slots);
+  activation_rows_.resize(slots);
+  for (int64_t slot = 0; slot < slots; ++slot) {
+    x_rows_[slot] = x.row(slot_row_[slot]);
+    activation_rows_[slot] = activations_.data() + slot * width;
+  }
+
+  pool_.run(first_item.back(), [&](int64_t item, int worker) {
+    const auto g = std::upper_bound(first_item.begin(), first_item.end(), item) - first_item.begin() - 1;
+    const ExpertGroup& group = groups_[static_cast<size_t>(g)];
+    const int64_t first = (item - first_item[static_cast<size_t>(g)]) * kTile;
+    const int64_t n = std::min(kTile, group.mlp->gate_proj.rows - first);
+    Buffer<float>& up = scratch(worker).a;
+    up.resize(kBlockSlots * kTile);
+    float* up_rows[kBlockSlots];
+    for (int64_t i = 0; i < kBlockSlots; ++i) up_rows[i] = up.data() + i * kTile;
+    for (int64_t s = 0; s < group.slots; s += kBlockSlots) {
+      const int64_t m = std::min(kBlockSlots, group.slots - s);
+      const float* const* in = x_rows_.data() + group.first_slot + s;
+      float* const* out = activation_rows_.data() + group.first_slot + s;
+      kernels_.matmul(
+          {.x = in, .m = m, .w = &group.mlp->gate_proj, .first = first, .n = n, .y = out, .y_first = first});
+      kernels_.matmul({.x = in, .m = m, .w = &group.mlp->up_proj, .first = first, .n = n, .y = up_rows});
+      for (int64_t i = 0; i < m; ++i) {
+        kernels_.swiglu(out[i] + first, up_rows[i], n, out[i] + first);
+        if (compute_ == ComputeType::bf16) kernels_.round_bf16(out[i] + first, n, out[i] + first);
+      }
+    }
+  });
+
+  pool_.run((y.cols + kTile - 1) / kTile, [&](int64_t item, int worker) {
+    const int64_t first = item * kTile;
+    const int64_t n = std::min(kTile, y.cols - first);
+    for (int64_t t = 0; t < y.rows; ++t) std::fill_n(y.row(t) + first, n, 0.0f);
+    Buffer<float>& part = scratch(worker).a;
+    part.resize(kBlockSlots * kTile);
+    float* part_rows[kBlockSlots];
+    for (int64_t i = 0; i < kBlockSlots; ++i) part_rows[i] = part.data() + i * kTile;
+    for (const ExpertGroup& group : groups_) {
+      for (int64_t s = group.first_slot; s < group.first_slot + group.slots; s += kBlockSlots) {
+        const int64_t m = std::min(kBlockSlots, group.first_slot + group.slots - s);
+        kernels_.matmul({.x = activation_rows_.data() + s,
+                         .m = m,
+                         .w = &group.mlp->down_proj,
+                         .first = first,
+                         .n = n,
+                         .y = part_rows});
+        for (int64_t i = 0; i < m; ++i) {
+          kernels_.add_scaled(part_rows[i], slot_weight_[s + i], n, y.row(slot_row_[s + i]) + first);
+        }
+      }
+    }
+  });
+}
+
+}  // namespace indexshare::cpu

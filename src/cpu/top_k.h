@@ -1,0 +1,41 @@
+// The k largest of a stream of scores.
+#pragma once
+
+#include <cstdint>
+
+#include "base/buffer.h"
+
+namespace indexshare::cpu {
+
+/// Keeps the k best (score, position) pairs of those pushed so far: the higher score first, of equal scores
+/// the lower position; NaN counts as minus infinity. What is kept does not depend on how the stream was cut.
+class TopK {
+ public:
+  void reset(int64_t k);
+
+  /// Scores of the consecutive positions first, first + 1, ...; positions must come in ascending order.
+  void push(const float* scores, int64_t n, int64_t first);
+
+  /// Takes over what another one kept, of positions after all of this one's.
+  void merge(const TopK& other);
+
+  /// Writes the kept positions in ascending order and returns how many they are (k, or all that were pushed).
+  int64_t finish(int32_t* positions);
+
+ private:
+  struct Candidate {
+    float score;
+    int32_t position;
+  };
+  static bool better(const Candidate& a, const Candidate& b);
+  void add(float score, int64_t position);
+  void prune();
+
+  int64_t k_ = 0;
+  int64_t count_ = 0;
+  float threshold_ = 0;     // only better scores matter, once k candidates have been seen
+  bool bounded_ = false;    // whether threshold_ is in force
+  Buffer<Candidate> kept_;  // [2 k]
+};
+
+}  // namespace indexshare::cpu
