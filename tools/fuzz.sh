@@ -14,6 +14,10 @@ for program in build/fuzz/fuzz_*; do
   [ ! -f "$seeds.dict" ] || options+=(-dict="$seeds.dict")
   inputs=("$corpus")
   [ ! -d "$seeds" ] || inputs+=("$seeds")
-  echo "fuzzing $name"
-  "$program" "${options[@]}" "${inputs[@]}"
+  log=build/fuzz/$name.log
+  if ! "$program" "${options[@]}" "${inputs[@]}" >"$log" 2>&1; then
+    cat "$log" >&2
+    exit 1
+  fi
+  echo "$name: $(sed -n 's/^Done //p' "$log")"
 done

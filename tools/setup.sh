@@ -34,11 +34,11 @@ is_installed() { grep -qxF "installed $1" <<<"$installed"; }
 sets=("$@")
 [ $# -gt 0 ] || sets=(build)
 wanted=()
-for set in "${sets[@]}"; do
-  case "$set" in
-    build | test | lint) read -r -d '' -a packages <<<"${!set}" || true ;;
+for name in "${sets[@]}"; do
+  case "$name" in
+    build | test | lint) read -r -d '' -a packages <<<"${!name}" || true ;;
     *)
-      echo "setup.sh: unknown set '$set', expected build, test or lint" >&2
+      echo "setup.sh: unknown set '$name', expected build, test or lint" >&2
       exit 2
       ;;
   esac
