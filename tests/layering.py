@@ -15,7 +15,7 @@ BELOW = {
     "cpu": ["ops"],
     "cuda": ["ops"],
     "model": ["ops"],
-    "checkpoint": ["base"],
+    "checkpoint": ["formats"],
     "text": ["base"],
     "sample": ["base"],
     "engine": ["model", "checkpoint", "text", "sample"],
