@@ -36,7 +36,9 @@ struct bf16 {
   uint16_t bits = 0;
 };
 
-inline float to_f32(bf16 x) { return std::bit_cast<float>(static_cast<uint32_t>(x.bits) << 16); }
+inline float to_f32(bf16 x) {
+  return std::bit_cast<float>(static_cast<uint32_t>(x.bits) << 16);
+}
 
 /// Rounds to nearest even; a NaN stays a (quiet) NaN.
 inline bf16 to_bf16(float x) {
@@ -45,7 +47,9 @@ inline bf16 to_bf16(float x) {
   return {static_cast<uint16_t>((u + 0x7fffu + ((u >> 16) & 1u)) >> 16)};
 }
 
-inline float round_to_bf16(float x) { return to_f32(to_bf16(x)); }
+inline float round_to_bf16(float x) {
+  return to_f32(to_bf16(x));
+}
 
 /// IEEE half.
 struct f16 {
@@ -74,6 +78,8 @@ inline float to_f32(fp8_e4m3 x) {
   return std::bit_cast<float>(sign | std::bit_cast<uint32_t>(scaled));
 }
 
-inline float to_f32(float x) { return x; }
+inline float to_f32(float x) {
+  return x;
+}
 
 }  // namespace indexshare
