@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/dtype.h"
 #include "base/json.h"
 #include "indexshare/result.h"
 
