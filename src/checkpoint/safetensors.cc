@@ -1,7 +1,5 @@
 #include "checkpoint/safetensors.h"
 
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <limits>
 #include <utility>

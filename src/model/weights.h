@@ -6,13 +6,10 @@
 #include <vector>
 
 #include "formats/matrix.h"
-#include "indexshare/result.h"
 #include "model/config.h"
 #include "ops/backend.h"
 
 namespace indexshare {
-
-class Checkpoint;
 
 using Vector = std::vector<float>;  // norms and biases: small, held as f32
 
@@ -70,9 +67,5 @@ struct Weights {
 
   std::shared_ptr<const void> storage;  // keeps what the matrices point into alive
 };
-
-/// Binds every tensor of `config` to the checkpoint. Missing, unexpected and mis-shaped tensors are all
-/// listed in one error.
-Result<Weights> bind_weights(const Config& config, std::shared_ptr<const Checkpoint> checkpoint);
 
 }  // namespace indexshare
