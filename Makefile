@@ -33,9 +33,9 @@ format: ## format the C++ sources
 	@tools/setup.sh test
 	@tools/format.sh
 
-lint: ## run clang-tidy on the C++ sources
+lint: ## run clang-tidy on the C++ sources that have changed since the last time
 	@tools/setup.sh build test lint
-	@tools/lint.sh
+	@tools/build.sh lint
 
 clean: ## remove everything that was built
 	@rm -rf build

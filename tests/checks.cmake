@@ -1,5 +1,5 @@
 # What CTest runs besides the tests of this tree: the layers, the format, and the test programs of the
-# trees that the presets asan and tsan build.
+# trees that the presets asan and tsan build. The long ones have a COST: CTest starts them first.
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 
 add_test(NAME layering COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/layering.py ${PROJECT_SOURCE_DIR})
@@ -11,7 +11,7 @@ function(indexshare_sanitizer_tests preset)
     if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/CMakeLists.txt)
       add_test(NAME ${preset}.${folder}
                COMMAND ${PROJECT_SOURCE_DIR}/build/${preset}/test_${folder} --gtest_brief=1)
-      set_tests_properties(${preset}.${folder} PROPERTIES TIMEOUT 300)
+      set_tests_properties(${preset}.${folder} PROPERTIES TIMEOUT 300 COST 10)
     endif()
   endforeach()
 endfunction()

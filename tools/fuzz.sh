@@ -9,7 +9,7 @@ for program in build/fuzz/fuzz_*; do
   seeds=tests/fuzz/seeds/$name
   corpus=build/corpus/$name
   mkdir -p "$corpus"
-  options=(-max_total_time="${FUZZ_SECONDS:-60}" -timeout=10 -rss_limit_mb=2048 -verbosity=0
+  options=(-max_total_time="${FUZZ_SECONDS:-60}" -timeout=10 -rss_limit_mb=2048 -print_funcs=0
     -artifact_prefix="build/fuzz/$name-")
   [ ! -f "$seeds.dict" ] || options+=(-dict="$seeds.dict")
   inputs=("$corpus")

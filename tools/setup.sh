@@ -6,7 +6,7 @@ set -euo pipefail
 build="g++ cmake ninja-build pkg-config libfmt-dev nlohmann-json3-dev libcli11-dev libsimdjson-dev
        libpcre2-dev libutf8proc-dev libedit-dev"
 test="libgtest-dev liblzma-dev python3 clang clang-format clang-runtime"
-lint="clang-tidy python3-yaml"
+lint="clang-tidy"
 
 # The sanitizer and fuzzer libraries of clang have a package of their own, whose name has changed over time.
 clang_runtime_package() {
