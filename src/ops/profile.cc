@@ -14,6 +14,15 @@ double Profile::total_seconds() const {
   return std::chrono::duration<double>(total).count();
 }
 
+Profile Profile::since(const Profile& earlier) const {
+  Profile difference = *this;
+  for (size_t i = 0; i < kParts; ++i) {
+    difference.flops_[i] -= earlier.flops_[i];
+    difference.time_[i] -= earlier.time_[i];
+  }
+  return difference;
+}
+
 // Books the time since the last switch on the part that ran, and returns it.
 Part Profile::switch_to(Part part) {
   const Clock::time_point now = Clock::now();

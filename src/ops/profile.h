@@ -33,6 +33,9 @@ class Profile {
   double seconds(Part part) const { return std::chrono::duration<double>(time_[index(part)]).count(); }
   double total_seconds() const;
 
+  /// What came after `earlier`, a copy of this profile.
+  Profile since(const Profile& earlier) const;
+
  private:
   friend class PartScope;
   static size_t index(Part part) { return static_cast<size_t>(part); }

@@ -1,0 +1,71 @@
+#include "engine/session.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace indexshare {
+namespace {
+
+constexpr int64_t kLogitBytes = int64_t{64}
+                                << 20;  // where every token's logits are wanted, at most this at once
+
+Result<void> check_tokens(std::span<const int32_t> tokens, int64_t vocab_size) {
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    if (tokens[i] < 0 || tokens[i] >= vocab_size) {
+      return make_error("token id {} at place {} is outside the vocabulary of {} tokens", tokens[i], i,
+                        vocab_size);
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+int64_t Session::rewind_to(std::span<const int32_t> tokens) {
+  const auto [mine, theirs] = std::mismatch(tokens_.begin(), tokens_.end(), tokens.begin(), tokens.end());
+  int64_t common = mine - tokens_.begin();
+  if (common == std::ssize(tokens)) common = std::max<int64_t>(0, common - 1);
+  truncate(common);
+  return common;
+}
+
+void Session::truncate(int64_t length) {
+  if (length >= std::ssize(tokens_)) return;
+  cache_.truncate(length);
+  tokens_.resize(static_cast<size_t>(length));
+}
+
+Result<int64_t> Session::append(std::span<const int32_t> tokens, LogitsFor wanted,
+                                FunctionRef<void(int64_t first, Tensor logits)> on_logits, Progress progress,
+                                Probe* probe) {
+  const int64_t vocab_size = engine_->config().vocab_size;
+  const int64_t context = engine_->options().context;
+  const int64_t total = std::ssize(tokens);
+  RETURN_IF_ERROR(check_tokens(tokens, vocab_size));
+  if (std::ssize(tokens_) + total > context) {
+    return make_error("{} tokens are more than the context of {}", std::ssize(tokens_) + total, context);
+  }
+  int64_t chunk = engine_->options().chunk;
+  if (wanted == LogitsFor::all) {
+    const int64_t row_bytes = vocab_size * static_cast<int64_t>(sizeof(float));
+    chunk = std::min(chunk, std::max<int64_t>(1, kLogitBytes / row_bytes));
+  }
+  for (int64_t done = 0; done < total;) {
+    if (!progress(done, total)) return done;
+    const auto part =
+        tokens.subspan(static_cast<size_t>(done), static_cast<size_t>(std::min(chunk, total - done)));
+    RETURN_IF_ERROR(cache_.extend(std::ssize(part)));
+    const bool last = done + std::ssize(part) == total;
+    BatchBuilder& builder = engine_->builder();
+    builder.clear();
+    builder.add(cache_, part, wanted == LogitsFor::last && !last ? LogitsFor::none : wanted);
+    const Tensor logits = engine_->forward(builder.batch(), probe);
+    tokens_.insert(tokens_.end(), part.begin(), part.end());
+    if (logits.rows > 0) on_logits(done + std::ssize(part) - logits.rows, logits);
+    done += std::ssize(part);
+  }
+  return total;
+}
+
+}  // namespace indexshare

@@ -1,0 +1,45 @@
+// One sequence of tokens and its cache.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/function_ref.h"
+#include "engine/engine.h"
+
+namespace indexshare {
+
+/// Called before each chunk of a long append with the tokens done so far; false stops there.
+using Progress = FunctionRef<bool(int64_t done, int64_t total)>;
+
+class Session {
+ public:
+  explicit Session(Engine& engine) : engine_(&engine), cache_(engine.pool()) {}
+
+  Engine& engine() const { return *engine_; }
+  std::span<const int32_t> tokens() const { return tokens_; }
+
+  /// Keeps the longest common beginning with `tokens`, but never all of them, since the last one's logits
+  /// will be wanted; returns how many tokens stay.
+  int64_t rewind_to(std::span<const int32_t> tokens);
+
+  /// Forgets all tokens from number `length` on.
+  void truncate(int64_t length);
+
+  /// Runs `tokens` through the model, chunk by chunk. `on_logits(first, logits)` gets the rows that `wanted`
+  /// asks for, `first` the index in `tokens` that the first row belongs to. Refuses ids outside the
+  /// vocabulary and more tokens than the context. Returns how many tokens were run: all, unless `progress`
+  /// stopped it.
+  Result<int64_t> append(std::span<const int32_t> tokens, LogitsFor wanted,
+                         FunctionRef<void(int64_t first, Tensor logits)> on_logits, Progress progress,
+                         Probe* probe = nullptr);
+
+ private:
+  Engine* engine_;
+  SequenceCache cache_;
+  std::vector<int32_t> tokens_;
+};
+
+}  // namespace indexshare

@@ -1,0 +1,40 @@
+#include "engine/stop_matcher.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace indexshare {
+namespace {
+
+// The length of the longest end of `text` that `stop` begins with.
+size_t overlap(std::string_view text, std::string_view stop) {
+  for (size_t n = std::min(text.size(), stop.size() - 1); n > 0; --n) {
+    if (text.ends_with(stop.substr(0, n))) return n;
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::string StopMatcher::push(std::string_view text) {
+  if (stopped_) return {};
+  held_ += text;
+  size_t end = std::string::npos;
+  for (const std::string& stop : stops_) end = std::min(end, held_.find(stop));
+  if (end != std::string::npos) {
+    stopped_ = true;
+    held_.resize(end);
+    return std::exchange(held_, {});
+  }
+  size_t keep = 0;
+  for (const std::string& stop : stops_) keep = std::max(keep, overlap(held_, stop));
+  std::string safe = held_.substr(0, held_.size() - keep);
+  held_.erase(0, safe.size());
+  return safe;
+}
+
+std::string StopMatcher::flush() {
+  return std::exchange(held_, {});
+}
+
+}  // namespace indexshare
