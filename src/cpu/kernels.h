@@ -18,7 +18,7 @@ namespace indexshare::cpu {
 /// Keys of the index cache come in blocks of 16 tokens (cache/layout.h).
 inline constexpr int64_t kIndexBlock = kIndexBlockTokens;
 
-/// Rows of x against rows of a matrix. Pointers may be unaligned.
+/// Rows of x against rows of a matrix. Pointers need no more than the alignment of their elements.
 struct MatmulArgs {
   const float* const* x;  // m rows of w->cols values
   int64_t m;

@@ -92,6 +92,17 @@ void matmul(const MatmulArgs& a) {
   }
 }
 
+// The scales of kLanes columns from `col` on, where the edge of a block may fall among them.
+template <typename V>
+typename V::F mixed_scales(const Matrix& w, int64_t row, int64_t col) {
+  float scales[V::kLanes];
+  for (int64_t i = 0; i < V::kLanes; ++i) {
+    const int64_t c = col + i < w.cols ? col + i : w.cols - 1;
+    scales[i] = w.scale_row(row)[c / w.block_cols];
+  }
+  return V::load(scales);
+}
+
 // M rows of x against C vectors of columns of w; `count` is given for a partial last vector.
 template <typename V, typename T, int M, int C, typename... Count>
 void combine_tile(const CombineArgs& a, int64_t i, int64_t c, Count... count) {
@@ -102,6 +113,7 @@ void combine_tile(const CombineArgs& a, int64_t i, int64_t c, Count... count) {
       sums[m][v] = a.accumulate ? V::load(a.y[i + m] + c + v * V::kLanes, count...) : V::zero();
     }
   }
+  [[maybe_unused]] const bool one_scale = kScaled<T> && a.w->block_cols % V::kLanes == 0;  // to a vector
   for (int64_t j = 0; j < a.n; ++j) {
     const T* row = stored_row<T>(*a.w, a.first + j);
     F values[C];
@@ -109,7 +121,9 @@ void combine_tile(const CombineArgs& a, int64_t i, int64_t c, Count... count) {
       const int64_t col = c + v * V::kLanes;
       values[v] = V::load(row + col, count...);
       if constexpr (kScaled<T>) {
-        values[v] = V::mul(values[v], V::set(a.w->scale_row(a.first + j)[col / a.w->block_cols]));
+        const F scales = one_scale ? V::set(a.w->scale_row(a.first + j)[col / a.w->block_cols])
+                                   : mixed_scales<V>(*a.w, a.first + j, col);
+        values[v] = V::mul(values[v], scales);
       }
     }
     for (int m = 0; m < M; ++m) {

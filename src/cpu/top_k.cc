@@ -17,35 +17,37 @@ bool TopK::better(const Candidate& a, const Candidate& b) {
   return a.score > b.score || (a.score == b.score && a.position < b.position);
 }
 
-void TopK::add(float score, int64_t position) {
+void TopK::add(Candidate candidate) {
   if (count_ == kept_.size()) {
     prune();
-    if (!(score > threshold_)) return;
+    if (!better(candidate, worst_)) return;
   }
-  kept_[count_++] = {score, static_cast<int32_t>(position)};
+  kept_[count_++] = candidate;
 }
 
-// Leaves the k best. A later score must then beat the worst of them: an equal one loses by its position.
+// Leaves the k best.
 void TopK::prune() {
   Candidate* begin = kept_.data();
   std::nth_element(begin, begin + (k_ - 1), begin + count_, better);
   count_ = k_;
-  threshold_ = begin[k_ - 1].score;
+  worst_ = begin[k_ - 1];
   bounded_ = true;
 }
 
+// Positions ascend here, so that a score equal to the worst one's loses.
 void TopK::push(const float* scores, int64_t n, int64_t first) {
   for (int64_t i = 0; i < n; ++i) {
-    if (bounded_ && !(scores[i] > threshold_)) continue;  // a NaN, too, ends here
-    add(std::isnan(scores[i]) ? -std::numeric_limits<float>::infinity() : scores[i], first + i);
+    if (bounded_ && !(scores[i] > worst_.score)) continue;  // a NaN, too, ends here
+    const float score = std::isnan(scores[i]) ? -std::numeric_limits<float>::infinity() : scores[i];
+    add({score, static_cast<int32_t>(first + i)});
   }
 }
 
+// The other one's candidates stand in no order.
 void TopK::merge(const TopK& other) {
   for (int64_t i = 0; i < other.count_; ++i) {
     const Candidate& candidate = other.kept_[i];
-    if (bounded_ && !(candidate.score > threshold_)) continue;
-    add(candidate.score, candidate.position);
+    if (!bounded_ || better(candidate, worst_)) add(candidate);
   }
 }
 

@@ -28,13 +28,13 @@ class TopK {
     int32_t position;
   };
   static bool better(const Candidate& a, const Candidate& b);
-  void add(float score, int64_t position);
+  void add(Candidate candidate);
   void prune();
 
   int64_t k_ = 0;
   int64_t count_ = 0;
-  float threshold_ = 0;     // only better scores matter, once k candidates have been seen
-  bool bounded_ = false;    // whether threshold_ is in force
+  Candidate worst_{};       // of the k best so far: only better ones matter
+  bool bounded_ = false;    // whether worst_ is in force
   Buffer<Candidate> kept_;  // [2 k]
 };
 
