@@ -27,12 +27,15 @@ PagePool::PagePool(CacheLayout layout, int64_t budget_bytes)
 }
 
 bool PagePool::grow() {
-  const int64_t bytes = slab_pages_ * layout_.page_bytes;
-  if (budget_bytes_ > 0 && allocated_bytes() + bytes > budget_bytes_) return false;
+  int64_t pages = slab_pages_;
+  if (budget_bytes_ > 0) pages = std::min(pages, (budget_bytes_ - allocated_bytes_) / layout_.page_bytes);
+  if (pages <= 0) return false;
+  const int64_t bytes = pages * layout_.page_bytes;
   auto* slab = static_cast<std::byte*>(std::aligned_alloc(kAlignment, static_cast<size_t>(bytes)));
   if (slab == nullptr) return false;
   slabs_.emplace_back(slab);
-  for (int64_t i = slab_pages_ - 1; i >= 0; --i) free_.push_back(slab + i * layout_.page_bytes);
+  allocated_bytes_ += bytes;
+  for (int64_t i = pages - 1; i >= 0; --i) free_.push_back(slab + i * layout_.page_bytes);
   return true;
 }
 

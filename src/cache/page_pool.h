@@ -25,9 +25,7 @@ class PagePool {
   void release(std::byte* page);
 
   int64_t pages_in_use() const { return in_use_; }
-  int64_t allocated_bytes() const {
-    return static_cast<int64_t>(slabs_.size()) * slab_pages_ * layout_.page_bytes;
-  }
+  int64_t allocated_bytes() const { return allocated_bytes_; }
   int64_t budget_bytes() const { return budget_bytes_; }
 
  private:
@@ -38,7 +36,8 @@ class PagePool {
   };
   CacheLayout layout_;
   int64_t budget_bytes_;
-  int64_t slab_pages_;
+  int64_t slab_pages_;  // in a slab, where the budget allows
+  int64_t allocated_bytes_ = 0;
   int64_t in_use_ = 0;
   std::vector<std::unique_ptr<std::byte, Free>> slabs_;
   std::vector<std::byte*> free_;
