@@ -6,6 +6,7 @@
 #include <memory>
 #include <new>
 #include <span>
+#include <utility>
 
 namespace indexshare {
 
@@ -17,6 +18,13 @@ class Buffer {
  public:
   Buffer() = default;
   explicit Buffer(int64_t size) { resize(size); }
+  Buffer(Buffer&& other) noexcept { *this = std::move(other); }
+  Buffer& operator=(Buffer&& other) noexcept {
+    data_ = std::move(other.data_);
+    capacity_ = std::exchange(other.capacity_, 0);
+    size_ = std::exchange(other.size_, 0);
+    return *this;
+  }
 
   /// Makes room for `size` values. Allocates only when more are wanted than ever before.
   void resize(int64_t size) {
