@@ -27,7 +27,9 @@ class TemporaryDirectory {
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path operator/(std::string_view name) const { return path_ / name; }
 
+  /// A new file, not the old one changed: what has mapped the old one keeps it.
   std::filesystem::path write(std::string_view name, std::string_view text) const {
+    std::filesystem::remove(path_ / name);
     std::ofstream(path_ / name, std::ios::binary) << text;
     return path_ / name;
   }

@@ -189,7 +189,7 @@ Result<void> read_quantization(JsonFields& fields, std::string_view source, Conf
   quantization.require("activation_scheme", "dynamic");
   if (const SortedJson* block = quantization.find("weight_block_size")) {
     const auto valid = [](const SortedJson& size) {
-      return size.is_number_unsigned() && size >= 1 && size <= kMaxBlock;
+      return size.is_number_integer() && size >= 1 && size <= kMaxBlock;
     };
     if (block->is_array() && block->size() == 2 && valid((*block)[0]) && valid((*block)[1])) {
       config.fp8_block_rows = (*block)[0].get<int64_t>();

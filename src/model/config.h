@@ -61,6 +61,8 @@ struct Config {
   int64_t latent_width() const { return kv_lora_rank + qk_rope_head_dim; }  // cached values per token and layer
   int64_t full_layers() const;
   std::string schedule() const;  // "FFFSSSF"
+
+  bool operator==(const Config&) const = default;
 };
 
 /// Reads a parsed config.json; `source` names it in errors.
