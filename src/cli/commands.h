@@ -1,0 +1,15 @@
+// The commands of the program. The table in commands.cc is what `indexshare --help` lists.
+#pragma once
+
+#include <span>
+
+#include "cli/app.h"
+
+namespace indexshare::cli {
+
+std::span<const Command> all_commands();
+
+// Each in the file of its name.
+Action add_tokenize(CLI::App& command);
+
+}  // namespace indexshare::cli
