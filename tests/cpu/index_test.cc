@@ -1,0 +1,240 @@
+// The indexer: keys in the cache, scores, and the selection of each token.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "cpu/every_backend.h"
+#include "cpu/sequences.h"
+
+namespace indexshare::cpu {
+namespace {
+
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr int64_t kLayer = 2;  // the second full layer of the schedule
+const std::vector<bool> kSchedule = {true, false, true};
+
+/// Sequences whose keys are in the cache; the keys of all tokens, one sequence after another.
+struct Index {
+  int64_t heads, dim;
+  Sequences sequences;
+  std::vector<Rows> keys;  // of each sequence [length, dim]
+
+  Index(DType dtype, int64_t head_count, int64_t key_dim, const std::vector<int64_t>& lengths)
+      : heads(head_count), dim(key_dim), sequences({dtype, 4, key_dim, kSchedule}, lengths) {
+    for (const int64_t length : lengths) keys.emplace_back(length, key_dim);
+  }
+
+  void append(CpuBackend& backend) {
+    const OwnedBatch batch = sequences.all();
+    Rows rows(std::ssize(batch.tokens), dim);
+    int64_t row = 0;
+    for (const Rows& of_sequence : keys) {
+      for (int64_t s = 0; s < of_sequence.rows; ++s)
+        std::ranges::copy(of_sequence.row(s), rows.row(row++).begin());
+    }
+    backend.append_index_keys(kLayer, batch.view(), rows.view());
+  }
+
+  const Rows& keys_of(const Batch& batch, int64_t row) const {
+    return keys[static_cast<size_t>(batch.segment_of[static_cast<size_t>(row)])];
+  }
+};
+
+/// Exact scores of the tokens up to the row's own, by the formula; NaN as minus infinity.
+std::vector<double> exact_scores(const Index& index, const Batch& batch, int64_t row, const Rows& queries,
+                                 const Rows& weights) {
+  std::vector<double> scores;
+  const Rows& keys = index.keys_of(batch, row);
+  for (int64_t s = 0; s <= batch.position(row); ++s) {
+    double score = 0;
+    for (int64_t h = 0; h < index.heads; ++h) {
+      double dot = 0;
+      for (int64_t i = 0; i < index.dim; ++i) {
+        dot += as_double(queries.row(row)[static_cast<size_t>(h * index.dim + i)]) *
+               as_double(keys.row(s)[static_cast<size_t>(i)]);
+      }
+      score += as_double(weights.row(row)[static_cast<size_t>(h)]) * (dot < 0 ? 0 : dot);
+    }
+    scores.push_back(std::isnan(score) ? -HUGE_VAL : score);
+  }
+  return scores;
+}
+
+std::vector<int32_t> best(const std::vector<double>& scores, int64_t k) {
+  std::vector<int32_t> order(scores.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](int32_t a, int32_t b) {
+    return scores[static_cast<size_t>(a)] > scores[static_cast<size_t>(b)];
+  });
+  order.resize(std::min(order.size(), static_cast<size_t>(k)));
+  std::sort(order.begin(), order.end());
+  return order;
+}
+
+std::vector<std::vector<int32_t>> select(CpuBackend& backend, const Index& index, const OwnedBatch& batch,
+                                         Rows queries, Rows weights, int64_t k) {
+  Selection selection;
+  const Batch view = batch.view();
+  int64_t scored = 0;
+  for (int64_t t = 0; t < view.rows(); ++t) scored += view.position(t) + 1 > k ? view.position(t) + 1 : 0;
+  const int64_t flops = flops_of(
+      backend, [&] { backend.select_top_k(kLayer, view, queries.view(), weights.view(), k, selection); });
+  EXPECT_EQ(flops, 2 * index.heads * index.dim * scored);
+  std::vector<std::vector<int32_t>> rows;
+  for (int64_t t = 0; t < view.rows(); ++t) rows.emplace_back(selection[t].begin(), selection[t].end());
+  return rows;
+}
+
+/// Checks every backend against the formula, over integers, whose sums are exact and often equal.
+void check_exactly(DType dtype, int64_t heads, int64_t dim, const std::vector<int64_t>& lengths, int64_t rows,
+                   int64_t k, Random& random, int64_t nans = 0) {
+  Index index(dtype, heads, dim, lengths);
+  for (Rows& keys : index.keys) {
+    keys.values = random.integers(keys.rows * dim, 3);
+    for (int64_t i = 0; i < nans; ++i)
+      keys.row(random.below(keys.rows))[static_cast<size_t>(random.below(dim))] = kNan;
+  }
+  index.append(*every_backend(ComputeType::f32).front());
+  const OwnedBatch batch = index.sequences.last(rows);
+  const Batch view = batch.view();
+  Rows queries(view.rows(), heads * dim), weights(view.rows(), heads);
+  queries.values = random.integers(view.rows() * heads * dim, 3);
+  weights.values = random.integers(view.rows() * heads, 2);
+  if (nans > 0) weights.row(view.rows() - 1)[0] = kNan;  // all scores of the last row
+  for (const auto& backend : every_backend(ComputeType::f32)) {
+    const auto selected = select(*backend, index, batch, queries, weights, k);
+    for (int64_t t = 0; t < view.rows(); ++t) {
+      ASSERT_EQ(selected[static_cast<size_t>(t)], best(exact_scores(index, view, t, queries, weights), k))
+          << backend->isa() << ", threads " << backend->threads() << ", row " << t << ", position "
+          << view.position(t);
+    }
+  }
+}
+
+const std::vector<int64_t> kLengths = {15, 16, 17, 32, 33, 63, 64, 65, 129};
+
+TEST(IndexKeys, StandRoundedInTheBlockOfTheirToken) {
+  Random random(1);
+  for (const int64_t dim : {7, 8}) {
+    Index bf16_index(DType::bf16, 1, dim, {130, 5}), f32_index(DType::f32, 1, dim, {130, 5});
+    for (Index* index : {&bf16_index, &f32_index}) {
+      for (Rows& keys : index->keys) keys = random_rows(keys.rows, dim, random);
+      index->append(*every_backend(ComputeType::f32).front());
+    }
+    for (size_t sequence = 0; sequence < 2; ++sequence) {
+      for (int64_t s = 0; s < bf16_index.keys[sequence].rows; ++s) {
+        const auto* narrow =
+            reinterpret_cast<const bf16*>(bf16_index.sequences[sequence].index_block(kLayer, s));
+        const auto* wide =
+            reinterpret_cast<const float*>(f32_index.sequences[sequence].index_block(kLayer, s));
+        for (int64_t i = 0; i < dim; ++i) {
+          const int64_t place = index_key_offset(s % kIndexBlock, i);
+          ASSERT_EQ(narrow[place].bits,
+                    to_bf16(bf16_index.keys[sequence].row(s)[static_cast<size_t>(i)]).bits);
+          ASSERT_EQ(wide[place], f32_index.keys[sequence].row(s)[static_cast<size_t>(i)]);
+        }
+      }
+    }
+  }
+}
+
+TEST(SelectTopK, OneTokenOfEachSequence) {
+  Random random(2);
+  for (const DType dtype : {DType::bf16, DType::f32}) {
+    for (const int64_t k : {1, 16, 64}) check_exactly(dtype, 3, 8, kLengths, 1, k, random);
+  }
+}
+
+TEST(SelectTopK, WholePromptsOfSeveralSequences) {
+  Random random(3);
+  for (const DType dtype : {DType::bf16, DType::f32}) {
+    check_exactly(dtype, 3, 7, kLengths, 1000, 16, random);
+  }
+}
+
+TEST(SelectTopK, ChunksAfterALongerPast) {
+  Random random(4);
+  for (const int64_t rows : {2, 5, 20}) check_exactly(DType::bf16, 5, 6, kLengths, rows, 16, random);
+}
+
+TEST(SelectTopK, OneSequenceAlone) {
+  Random random(5);
+  for (const int64_t length : kLengths) check_exactly(DType::bf16, 2, 6, {length}, 1, 16, random);
+}
+
+TEST(SelectTopK, NaNCountsAsMinusInfinity) {
+  Random random(6);
+  check_exactly(DType::bf16, 3, 8, kLengths, 3, 16, random, 10);
+  check_exactly(DType::f32, 3, 8, {129}, 1, 16, random, 125);
+}
+
+// Few tokens with many keys: their keys are shared among the threads.
+TEST(SelectTopK, LongContexts) {
+  Random random(7);
+  for (const int64_t k : {64, 2048}) {
+    check_exactly(DType::bf16, 2, 4, {10'001}, 1, k, random);
+    check_exactly(DType::bf16, 2, 4, {10'240, 63, 4096}, 1, k, random);
+  }
+  check_exactly(DType::f32, 2, 4, {9'999}, 1, 2048, random, 3000);
+}
+
+// With scores of any value the order is that of the table's own rounding: it must fit the exact scores within
+// their bounds, and be the same for every number of threads and in every batch.
+TEST(SelectTopK, RealScoresWithinTheirBounds) {
+  constexpr int64_t kHeads = 4, kDim = 16, kTopK = 50;
+  Random random(8);
+  Index index(DType::bf16, kHeads, kDim, {5000, 77});
+  for (Rows& keys : index.keys) {
+    keys = random_rows(keys.rows, kDim, random);
+    for (float& x : keys.values) x = round_to_bf16(x);
+  }
+  index.append(*every_backend(ComputeType::f32).front());
+  const OwnedBatch batch = index.sequences.last(2);
+  const Batch view = batch.view();
+  const Rows queries = random_rows(view.rows(), kHeads * kDim, random),
+             weights = random_rows(view.rows(), kHeads, random);
+  std::vector<std::vector<int32_t>> first;
+  for (const auto& backend : every_backend(ComputeType::f32)) {
+    const auto selected = select(*backend, index, batch, queries, weights, kTopK);
+    if (backend->threads() == 1) first = selected;
+    ASSERT_EQ(selected, first) << backend->isa() << ", threads " << backend->threads();
+
+    for (int64_t t = 0; t < view.rows(); ++t) {  // alone
+      OwnedBatch alone;
+      alone.add(*view.segment(t).cache, view.position(t), 1);
+      Rows query(1, kHeads * kDim), weight(1, kHeads);
+      std::ranges::copy(queries.row(t), query.row(0).begin());
+      std::ranges::copy(weights.row(t), weight.row(0).begin());
+      ASSERT_EQ(select(*backend, index, alone, query, weight, kTopK)[0], selected[static_cast<size_t>(t)]);
+    }
+    if (backend->threads() != 1) continue;
+    for (int64_t t = 0; t < view.rows(); ++t) {
+      const std::vector<int32_t>& chosen = selected[static_cast<size_t>(t)];
+      ASSERT_EQ(std::ssize(chosen), kTopK);
+      const std::vector<double> exact = exact_scores(index, view, t, queries, weights);
+      double worst_chosen = HUGE_VAL, best_other = -HUGE_VAL;
+      for (size_t s = 0; s < exact.size(); ++s) {
+        double error = 0;
+        for (int64_t h = 0; h < kHeads; ++h) {
+          const auto query = queries.row(t).subspan(static_cast<size_t>(h * kDim), kDim);
+          error += std::abs(as_double(weights.row(t)[static_cast<size_t>(h)])) *
+                   bounded_dot(query, index.keys_of(view, t).row(static_cast<int64_t>(s))).error *
+                   (1 + kHeads);
+        }
+        if (std::ranges::binary_search(chosen, static_cast<int32_t>(s))) {
+          worst_chosen = std::min(worst_chosen, exact[s] + error);
+        } else {
+          best_other = std::max(best_other, exact[s] - error);
+        }
+      }
+      EXPECT_GE(worst_chosen, best_other);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace indexshare::cpu
