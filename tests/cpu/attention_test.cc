@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstring>
 #include <string>
 #include <vector>
 
@@ -71,24 +70,27 @@ struct Attention {
     }
   }
 
-  std::vector<float> run(CpuBackend& backend) {
-    const int64_t rows = q.rows;
+  std::vector<float> run(CpuBackend& backend) { return run(backend, batch, q, selection); }
+
+  /// The same for other rows of the same caches.
+  std::vector<float> run(CpuBackend& backend, const OwnedBatch& tokens, Rows queries,
+                         const Selection& chosen) const {
+    const int64_t rows = queries.rows;
     int64_t selected = 0;
-    for (int64_t t = 0; t < rows; ++t) selected += std::ssize(selection[t]);
+    for (int64_t t = 0; t < rows; ++t) selected += std::ssize(chosen[t]);
     Rows latent_q(rows, shape.heads * width()), latent_out(rows, shape.heads * shape.latent),
         out(rows, shape.heads * shape.value);
-    EXPECT_EQ(
-        flops_of(backend, [&] { backend.absorb_queries(shape, q.view(), kv_b_proj.view, latent_q.view()); }),
-        2 * rows * shape.heads * shape.nope * shape.latent);
-    EXPECT_EQ(flops_of(backend,
-                       [&] {
-                         backend.sparse_attention(kLayer, batch.view(), shape, latent_q.view(), selection,
-                                                  scale, latent_out.view());
-                       }),
-              2 * selected * shape.heads * (width() + shape.latent));
-    EXPECT_EQ(flops_of(backend,
-                       [&] { backend.project_values(shape, latent_out.view(), kv_b_proj.view, out.view()); }),
-              2 * rows * shape.heads * shape.value * shape.latent);
+    const int64_t absorb_flops = flops_of(
+        backend, [&] { backend.absorb_queries(shape, queries.view(), kv_b_proj.view, latent_q.view()); });
+    const int64_t attention_flops = flops_of(backend, [&] {
+      backend.sparse_attention(kLayer, tokens.view(), shape, latent_q.view(), chosen, scale,
+                               latent_out.view());
+    });
+    const int64_t project_flops = flops_of(
+        backend, [&] { backend.project_values(shape, latent_out.view(), kv_b_proj.view, out.view()); });
+    EXPECT_EQ(absorb_flops, 2 * rows * shape.heads * shape.nope * shape.latent);
+    EXPECT_EQ(attention_flops, 2 * selected * shape.heads * (width() + shape.latent));
+    EXPECT_EQ(project_flops, 2 * rows * shape.heads * shape.value * shape.latent);
     return out.values;
   }
 
@@ -286,24 +288,18 @@ TEST(SparseAttention, ATokenDoesNotDependOnTheBatch) {
     for (const auto& backend : every_backend(ComputeType::f32)) {
       const std::vector<float> whole = a.run(*backend);
       for (const int64_t t : {0, 15, 16, 27, 52}) {
-        const OwnedBatch batch = a.batch;
-        const Rows q = a.q;
-        Selection selection = std::move(a.selection);
-        a.batch = OwnedBatch();
-        a.batch.add(*batch.view().segment(t).cache, batch.positions[static_cast<size_t>(t)], 1);
-        a.q = Rows(1, q.cols);
-        std::ranges::copy(q.row(t), a.q.row(0).begin());
-        a.selection = Selection();
-        a.selection.resize(1, std::ssize(selection[t]));
-        std::ranges::copy(selection[t], a.selection.row(0));
-        a.selection.set_count(0, std::ssize(selection[t]));
-        const std::vector<float> alone = a.run(*backend);
+        OwnedBatch token;
+        token.add(*a.batch.view().segment(t).cache, a.batch.positions[static_cast<size_t>(t)], 1);
+        Rows q(1, a.q.cols);
+        std::ranges::copy(a.q.row(t), q.row(0).begin());
+        Selection selection;
+        selection.resize(1, std::ssize(a.selection[t]));
+        std::ranges::copy(a.selection[t], selection.row(0));
+        selection.set_count(0, std::ssize(a.selection[t]));
+        const std::vector<float> alone = a.run(*backend, token, q, selection);
         EXPECT_TRUE(
             same_bits(alone, std::span(whole).subspan(static_cast<size_t>(t) * alone.size(), alone.size())))
             << backend->isa() << ", threads " << backend->threads() << ", row " << t;
-        a.batch = batch;
-        a.q = q;
-        a.selection = std::move(selection);
       }
     }
   }
