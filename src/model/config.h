@@ -58,7 +58,7 @@ struct Config {
   int64_t fp8_block_cols = 128;
 
   int64_t qk_head_dim() const { return qk_nope_head_dim + qk_rope_head_dim; }
-  int64_t latent_width() const { return kv_lora_rank + qk_rope_head_dim; }  // cached values per token and layer
+  int64_t latent_width() const { return kv_lora_rank + qk_rope_head_dim; }  // cached per token and layer
   int64_t full_layers() const;
   std::string schedule() const;  // "FFFSSSF"
 

@@ -121,7 +121,7 @@ TEST(Safetensors, DamagedEntriesAreRefused) {
 TEST(Safetensors, SizesThatOverflowOrDisagreeAreRefused) {
   EXPECT_EQ(entry_message(R"({"dtype":"F32","shape":[5],"data_offsets":[0,24]})"),
             "f: tensor a: [5] of F32 takes 20 bytes, but its data_offsets span 24");
-  // 2^62 * 2^62 wraps to 0, 2^60 * 16 + 6 to 6: neither may pass for a small tensor.
+  // Products that wrap, some of them to 0, may not pass for a small tensor.
   for (const char* shape : {"4611686018427387904,4611686018427387904", "4611686018427387904,4",
                             "9223372036854775807", "9223372036854775807,9223372036854775807,0"}) {
     EXPECT_NE(
