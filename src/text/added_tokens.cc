@@ -51,12 +51,8 @@ size_t white_space_behind(std::string_view text, size_t begin, Span& known) {
 }  // namespace
 
 AddedTokenFinder::AddedTokenFinder(std::vector<AddedToken> tokens) : tokens_(std::move(tokens)) {
-  std::stable_sort(tokens_.begin(), tokens_.end(),
-                   [](const AddedToken& a, const AddedToken& b) { return a.content < b.content; });
-  const auto repeated =
-      std::unique(tokens_.begin(), tokens_.end(),
-                  [](const AddedToken& a, const AddedToken& b) { return a.content == b.content; });
-  tokens_.erase(repeated, tokens_.end());
+  std::sort(tokens_.begin(), tokens_.end(),
+            [](const AddedToken& a, const AddedToken& b) { return a.content < b.content; });
   for (const AddedToken& token : tokens_) ++first_byte_[static_cast<unsigned char>(token.content[0]) + 1];
   for (size_t i = 1; i < first_byte_.size(); ++i) first_byte_[i] += first_byte_[i - 1];
 }
@@ -95,10 +91,11 @@ void AddedTokenFinder::split(std::string_view text, bool skip_special, const Reg
     i = match.end;
     if (skip_special && token->special) continue;
     if (token->single_word && !stands_alone(text, match, word_character)) continue;
-    // A token that begins with white space may lie in what one before it took along: both count, as in
-    // the reference.
     if (token->lstrip) match.begin = white_space_before(text, done, match.begin);
     if (token->rstrip) match.end = white_space_behind(text, match.end, white_space);
+    // White space may itself be a token, and have been taken along by the one before: as in the reference
+    // it counts for nothing if no text is left to it.
+    if (match.begin >= match.end) continue;
     if (done < match.begin) pieces.push_back({text.substr(done, match.begin - done)});
     pieces.push_back({text.substr(match.begin, match.end - match.begin), token->id});
     done = match.end;

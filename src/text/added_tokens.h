@@ -32,7 +32,7 @@ struct TextPiece {
 /// Finds a set of added tokens by their content: leftmost first, of those the longest.
 class AddedTokenFinder {
  public:
-  /// No content is empty. Of two tokens with the same content the first counts.
+  /// No content is empty, and no two are equal.
   explicit AddedTokenFinder(std::vector<AddedToken> tokens);
 
   /// Appends the pieces of `text` (valid UTF-8), none of them empty text. `skip_special`: special tokens

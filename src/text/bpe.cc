@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <functional>
 #include <string>
 
 #include "base/error.h"
@@ -9,11 +10,6 @@
 namespace indexshare {
 
 namespace {
-
-/// Lowest rank first, then leftmost: whether `a` comes after `b` (the heap keeps the first on top).
-bool comes_after(const Bpe::Scratch::Candidate& a, const Bpe::Scratch::Candidate& b) {
-  return a.rank != b.rank ? a.rank > b.rank : a.position > b.position;
-}
 
 bool occurs_in_utf8(int byte) {
   return byte != 0xc0 && byte != 0xc1 && byte < 0xf5;
@@ -77,14 +73,19 @@ Result<void> Bpe::add_merge(const Vocabulary& vocabulary, std::string_view left,
   return {};
 }
 
-/// Makes the symbol at `position` and the one behind it a candidate, if there is a merge for them.
-void Bpe::consider(int32_t position, Scratch& scratch) const {
+std::optional<uint64_t> Bpe::candidate(int32_t position, const Scratch& scratch) const {
   const Scratch::Symbol& left = scratch.symbols[position];
-  if (left.next < 0) return;
+  if (left.next < 0) return std::nullopt;
   const Merge* merge = find(left.id, scratch.symbols[left.next].id);
-  if (merge == nullptr) return;
-  scratch.heap.push_back({merge->rank, position, merge->merged});
-  std::push_heap(scratch.heap.begin(), scratch.heap.end(), comes_after);
+  if (merge == nullptr) return std::nullopt;
+  return static_cast<uint64_t>(merge->rank) << 32 | static_cast<uint32_t>(position);
+}
+
+void Bpe::consider(int32_t position, Scratch& scratch) const {
+  if (const std::optional<uint64_t> found = candidate(position, scratch)) {
+    scratch.heap.push_back(*found);
+    std::push_heap(scratch.heap.begin(), scratch.heap.end(), std::greater());
+  }
 }
 
 void Bpe::encode(const Vocabulary& vocabulary, std::string_view word, Scratch& scratch,
@@ -96,7 +97,7 @@ void Bpe::encode(const Vocabulary& vocabulary, std::string_view word, Scratch& s
     }
   }
   std::vector<Scratch::Symbol>& symbols = scratch.symbols;
-  std::vector<Scratch::Candidate>& heap = scratch.heap;
+  std::vector<uint64_t>& heap = scratch.heap;
   const int32_t length = static_cast<int32_t>(word.size());
   symbols.clear();
   heap.clear();
@@ -104,25 +105,29 @@ void Bpe::encode(const Vocabulary& vocabulary, std::string_view word, Scratch& s
     symbols.push_back(
         {byte_tokens_[static_cast<unsigned char>(word[i])], i - 1, i + 1 < length ? i + 1 : -1});
   }
-  for (int32_t i = 0; i + 1 < length; ++i) consider(i, scratch);
+  for (int32_t i = 0; i + 1 < length; ++i) {
+    if (const std::optional<uint64_t> found = candidate(i, scratch)) heap.push_back(*found);
+  }
+  std::make_heap(heap.begin(), heap.end(), std::greater());
 
-  while (!heap.empty()) {
-    std::pop_heap(heap.begin(), heap.end(), comes_after);
-    const Scratch::Candidate best = heap.back();
+  while (!heap.empty()) {  // lowest rank first, then leftmost
+    std::pop_heap(heap.begin(), heap.end(), std::greater());
+    const int32_t rank = static_cast<int32_t>(heap.back() >> 32);
+    const int32_t position = static_cast<int32_t>(heap.back() & 0xffffffffu);
     heap.pop_back();
     ++scratch.steps;
-    Scratch::Symbol& left = symbols[best.position];
+    Scratch::Symbol& left = symbols[position];
     if (left.id < 0 || left.next < 0) continue;
     Scratch::Symbol& right = symbols[left.next];
     const Merge* merge = find(left.id, right.id);
-    if (merge == nullptr || merge->merged != best.merged) continue;  // one of the two has merged since
+    if (merge == nullptr || merge->rank != rank) continue;  // one of the two has merged since
 
-    left.id = best.merged;
+    left.id = merge->merged;
     right.id = -1;
     left.next = right.next;
-    if (left.next >= 0) symbols[left.next].previous = best.position;
+    if (left.next >= 0) symbols[left.next].previous = position;
     if (left.previous >= 0) consider(left.previous, scratch);
-    consider(best.position, scratch);
+    consider(position, scratch);
   }
   for (int32_t i = 0; i >= 0 && i < length; i = symbols[i].next) ids.push_back(symbols[i].id);
 }

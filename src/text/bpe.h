@@ -28,12 +28,9 @@ class Bpe {
       int32_t previous;  // positions, -1: none
       int32_t next;
     };
-    struct Candidate {
-      int32_t rank, position, merged;
-    };
     std::vector<Symbol> symbols;
-    std::vector<Candidate> heap;
-    int64_t steps = 0;  // candidates looked at so far: the work done
+    std::vector<uint64_t> heap;  // candidates: rank << 32 | position of the left symbol
+    int64_t steps = 0;           // candidates looked at so far: the work done
   };
 
   /// Appends the ids of a word (valid UTF-8, fewer than 2^31 bytes): n log n in its length.
@@ -51,6 +48,8 @@ class Bpe {
   size_t slot(uint64_t pair) const;
   const Merge* find(int32_t left, int32_t right) const;
   void grow(size_t merges);
+  /// Whether the symbol at `position` and the one behind it may merge; if so, the candidate.
+  std::optional<uint64_t> candidate(int32_t position, const Scratch& scratch) const;
   void consider(int32_t position, Scratch& scratch) const;
 
   std::array<int32_t, 256> byte_tokens_{};  // -1: none

@@ -126,6 +126,12 @@ Result<Regex> Regex::literal(std::string_view text, std::string_view where) {
   return compile(pattern, where);
 }
 
+bool Regex::may_match_empty() const {
+  uint32_t may = 1;
+  pcre2_pattern_info(static_cast<const pcre2_code*>(code_.get()), PCRE2_INFO_MATCHEMPTY, &may);
+  return may != 0;
+}
+
 void Regex::find_all(std::string_view text, std::vector<Span>& matches) const {
   if (text.empty()) return;
   std::string shadow;

@@ -32,6 +32,9 @@ class Regex {
   /// ones that backtrack without end do) finds nothing more.
   void find_all(std::string_view text, std::vector<Span>& matches) const;
 
+  /// Whether there may be matches of no length.
+  bool may_match_empty() const;
+
  private:
   struct Free {
     void operator()(void* code) const;

@@ -1,9 +1,9 @@
 #include "text/tokenizer.h"
 
-#include <fstream>
-#include <iterator>
+#include <algorithm>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "text/tokenizer_json.h"
 #include "text/utf8.h"
 
@@ -11,6 +11,7 @@ namespace indexshare {
 
 namespace {
 
+constexpr int64_t kMaxFile = int64_t{1} << 30;
 constexpr size_t kMaxWord = size_t{1} << 30;  // longer ones are encoded in parts of this size
 
 /// Collects the ids of the pieces of one text.
@@ -67,9 +68,7 @@ Tokenizer& Tokenizer::operator=(Tokenizer&&) noexcept = default;
 Tokenizer::~Tokenizer() = default;
 
 Result<Tokenizer> Tokenizer::load(const std::filesystem::path& tokenizer_json) {
-  std::ifstream file(tokenizer_json, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (!file) return make_error("{} cannot be read", tokenizer_json.string());
+  ASSIGN_OR_RETURN(const std::string text, read_file(tokenizer_json, kMaxFile));
   return parse(text, tokenizer_json.string());
 }
 

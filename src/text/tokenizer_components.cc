@@ -55,6 +55,8 @@ Result<Normalizer::Step> read_normalizer_step(const JsonNode& node, std::string_
   if (type == "NFKD") return Step(NormalForm::nfkd);
   if (type == "Replace") {
     ASSIGN_OR_RETURN(Regex pattern, read_pattern(node));
+    if (pattern.may_match_empty())
+      return make_error("{}.pattern may match nothing, which is not supported", node.where());
     ASSIGN_OR_RETURN(const JsonNode content, node.get("content"));
     ASSIGN_OR_RETURN(const std::string_view text, content.string());
     return Step(Normalizer::Replace{std::move(pattern), std::string(text)});

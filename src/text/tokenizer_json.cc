@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "base/error.h"
@@ -53,7 +54,7 @@ Result<Vocabulary> read_vocabulary(const JsonNode& model) {
     if (token.value.get(id) != simdjson::SUCCESS) {
       return make_error("{}: the id of the token \"{}\" is no integer", node.where(), token.key);
     }
-    RETURN_IF_ERROR(located(vocabulary.add(token.key, id), node));
+    RETURN_IF_ERROR(located(vocabulary.add(token.key, id, Vocabulary::Kind::model), node));
   }
   return vocabulary;
 }
@@ -129,7 +130,8 @@ Result<std::vector<AddedToken>> read_added_tokens(const JsonNode& document, Voca
                         token.id);
     }
     if (!seen.insert(token.id).second) return make_error("{} repeats \"{}\"", item.where(), token.content);
-    if (!known) RETURN_IF_ERROR(located(vocabulary.add(token.content, token.id), item));
+    if (!known)
+      RETURN_IF_ERROR(located(vocabulary.add(token.content, token.id, Vocabulary::Kind::added), item));
     tokens.push_back(std::move(token));
   }
   return tokens;
@@ -141,9 +143,8 @@ struct AddedTokenFinders {
 
 Result<AddedTokenFinders> make_finders(std::vector<AddedToken> tokens, const Normalizer& normalizer,
                                        std::string_view source) {
-  // Of tokens that normalize alike the reference finds the special one.
-  std::stable_partition(tokens.begin(), tokens.end(), [](const AddedToken& token) { return token.special; });
   std::vector<AddedToken> verbatim, normalized;
+  std::unordered_map<std::string, std::string> unnormalized;
   for (AddedToken& token : tokens) {
     if (!token.normalized) {
       verbatim.push_back(std::move(token));
@@ -152,6 +153,11 @@ Result<AddedTokenFinders> make_finders(std::vector<AddedToken> tokens, const Nor
     std::string content = normalizer.apply(token.content);
     if (content.empty()) {
       return make_error("{}: the added token \"{}\" is nothing once normalized", source, token.content);
+    }
+    const auto [other, is_new] = unnormalized.emplace(content, token.content);
+    if (!is_new) {
+      return make_error("{}: the added tokens \"{}\" and \"{}\" are the same once normalized", source,
+                        other->second, token.content);
     }
     token.content = std::move(content);
     normalized.push_back(std::move(token));

@@ -35,7 +35,7 @@ size_t Vocabulary::slot(std::string_view bytes, bool is_spelled) const {
   return i;
 }
 
-Result<void> Vocabulary::add(std::string_view name, int64_t id) {
+Result<void> Vocabulary::add(std::string_view name, int64_t id, Kind kind) {
   if (id < 0 || id >= kMaxTokens) {
     return make_error("the token \"{}\" has the id {}, expected 0 to {}", name, id, kMaxTokens - 1);
   }
@@ -46,7 +46,7 @@ Result<void> Vocabulary::add(std::string_view name, int64_t id) {
   if (name.size() > std::numeric_limits<uint32_t>::max()) {
     return make_error("the token with id {} has {} bytes, which is too many", id, name.size());
   }
-  Entry entry = {.offset = bytes_.size(), .is_used = true};
+  Entry entry = {.offset = bytes_.size(), .is_used = true, .kind = kind};
   entry.is_spelled = append_spelled_bytes(name, bytes_);
   if (!entry.is_spelled) bytes_ += name;
   entry.length = static_cast<uint32_t>(bytes_.size() - entry.offset);
@@ -72,6 +72,11 @@ std::optional<int32_t> Vocabulary::look_up(std::string_view bytes, bool is_spell
 std::optional<int32_t> Vocabulary::find(std::string_view name) const {
   std::string bytes;
   return append_spelled_bytes(name, bytes) ? look_up(bytes, true) : look_up(name, false);
+}
+
+std::optional<int32_t> Vocabulary::find_bytes(std::string_view bytes) const {
+  const std::optional<int32_t> id = look_up(bytes, true);
+  return id && entries_[*id].kind == Kind::model ? id : std::nullopt;
 }
 
 std::string_view Vocabulary::bytes(int32_t id) const {

@@ -20,13 +20,18 @@ class Vocabulary {
   /// Room for about `tokens` names.
   explicit Vocabulary(size_t tokens = 0);
 
+  enum class Kind : uint8_t {
+    model,  // one that the model may come upon by itself
+    added,  // one that is found by its name before the model sees the text
+  };
+
   /// Adds a token; an error (without a source) if the id is out of range or taken, or the name is.
-  Result<void> add(std::string_view name, int64_t id);
+  Result<void> add(std::string_view name, int64_t id, Kind kind);
 
   std::optional<int32_t> find(std::string_view name) const;
 
-  /// The token whose name spells `bytes`.
-  std::optional<int32_t> find_bytes(std::string_view bytes) const { return look_up(bytes, true); }
+  /// The model's token whose name spells `bytes`.
+  std::optional<int32_t> find_bytes(std::string_view bytes) const;
 
   bool contains(int64_t id) const { return id >= 0 && id < size() && entries_[id].is_used; }
 
@@ -43,6 +48,7 @@ class Vocabulary {
     uint64_t offset = 0;  // into bytes_
     uint32_t length = 0;
     bool is_used = false;
+    Kind kind = Kind::model;
     bool is_spelled = false;  // the name is the spelling of the bytes, rather than the bytes themselves
   };
 
