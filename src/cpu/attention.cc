@@ -9,8 +9,10 @@ namespace indexshare::cpu {
 namespace {
 
 constexpr int64_t kBlockRows = 16;  // tokens of one head that go against kv_b_proj together
-constexpr int64_t kMaxHeads = 16;   // heads of one token that share a gathered tile
-constexpr int64_t kTileRows = 64;   // cache rows gathered at a time: 147 KiB of f32 at GLM-5.2's width
+constexpr int64_t kTileHeads =
+    16;                            // heads that share a gathered tile; on the matrix unit, a multiple of them
+constexpr int64_t kMaxHeads = 64;  // heads of one token in one work item
+constexpr int64_t kTileRows = 64;  // cache rows gathered at a time: 147 KiB of f32 at GLM-5.2's width
 
 }  // namespace
 
@@ -75,80 +77,131 @@ void CpuBackend::project_values(const HeadShape& shape, Tensor latent_out, const
   });
 }
 
+// Some heads of one token, and the rows of the cache that they attend to.
+struct CpuBackend::AttentionItem {
+  const SequenceCache& cache;
+  int64_t layer;
+  std::span<const int32_t> selected;
+  int64_t latent, rope;
+  float scale;
+  int64_t heads = 0;
+  const float* q[kMaxHeads] = {};
+  float* out[kMaxHeads] = {};
+
+  int64_t width() const { return latent + rope; }
+};
+
 void CpuBackend::sparse_attention(int64_t layer, const Batch& batch, const HeadShape& shape, Tensor latent_q,
                                   const Selection& selection, float scale, Tensor latent_out) {
   const int64_t width = shape.latent + shape.rope;
   const int64_t rows = batch.rows();
-  const int64_t share = (shape.heads + pool_.threads() - 1) / pool_.threads();
-  const int64_t heads =
-      rows >= pool_.threads() ? std::min(kMaxHeads, shape.heads) : std::min(kMaxHeads, share);
-  const int64_t head_blocks = (shape.heads + heads - 1) / heads;
   for (int64_t t = 0; t < rows; ++t) {
-    profile_.add_flops(2 * static_cast<int64_t>(selection[t].size()) * shape.heads * (width + shape.latent));
+    profile_.add_flops(2 * std::ssize(selection[t]) * shape.heads * (width + shape.latent));
   }
+  // A gathered row serves all heads of an item: few tokens share their heads among the threads, many do not.
+  const bool on_unit = compute_ == ComputeType::bf16 && kernels_.matrix_unit != nullptr &&
+                       batch.segments.front().cache->layout().dtype == DType::bf16;
+  const int64_t most = on_unit ? kMaxHeads : kTileHeads;
+  const int64_t share =
+      rows >= pool_.threads() ? most : (shape.heads + pool_.threads() - 1) / pool_.threads();
+  const int64_t step = on_unit ? (share + kTileHeads - 1) / kTileHeads * kTileHeads : share;
+  const int64_t heads = std::min({step, most, shape.heads});
+  const int64_t head_blocks = (shape.heads + heads - 1) / heads;
 
-  pool_.run(rows * head_blocks, [&](int64_t item, int worker) {
-    const int64_t t = item / head_blocks;
-    const int64_t first_head = item % head_blocks * heads;
-    const int64_t m = std::min(heads, shape.heads - first_head);
-    const SequenceCache& cache = *batch.segment(t).cache;
-    const std::span<const int32_t> selected = selection[t];
-    const auto n = static_cast<int64_t>(selected.size());
-
-    Scratch& own = scratch(worker);
-    own.a.resize(kTileRows * width);
-    own.b.resize(m * n);
-    const float* q[kMaxHeads];
-    float* scores[kMaxHeads];
-    float* out[kMaxHeads];
-    for (int64_t i = 0; i < m; ++i) {
-      q[i] = latent_q.row(t) + (first_head + i) * width;
-      scores[i] = own.b.data() + i * n;
-      out[i] = latent_out.row(t) + (first_head + i) * shape.latent;
+  pool_.run(rows * head_blocks, [&](int64_t number, int worker) {
+    const int64_t t = number / head_blocks;
+    const int64_t first = number % head_blocks * heads;
+    AttentionItem item = {.cache = *batch.segment(t).cache,
+                          .layer = layer,
+                          .selected = selection[t],
+                          .latent = shape.latent,
+                          .rope = shape.rope,
+                          .scale = scale,
+                          .heads = std::min(heads, shape.heads - first)};
+    for (int64_t i = 0; i < item.heads; ++i) {
+      item.q[i] = latent_q.row(t) + (first + i) * width;
+      item.out[i] = latent_out.row(t) + (first + i) * shape.latent;
     }
-
-    auto gather = [&](int64_t first) {  // the tile of selected rows from number `first` on, as f32
-      const int64_t count = std::min(kTileRows, n - first);
-      for (int64_t i = 0; i < count; ++i) {
-        const std::byte* row = cache.latent_row(layer, selected[static_cast<size_t>(first + i)]);
-        float* to = own.a.data() + i * width;
-        if (cache.layout().dtype == DType::bf16) {
-          kernels_.decode_bf16(reinterpret_cast<const bf16*>(row), width, to);
-        } else {
-          std::memcpy(to, row, static_cast<size_t>(width) * sizeof(float));
-        }
-      }
-      Matrix tile;
-      tile.dtype = DType::f32;
-      tile.rows = count;
-      tile.cols = width;
-      tile.data = reinterpret_cast<const std::byte*>(own.a.data());
-      return tile;
-    };
-
-    Matrix tile;
-    for (int64_t first = 0; first < n; first += kTileRows) {
-      tile = gather(first);
-      kernels_.matmul(
-          {.x = q, .m = m, .w = &tile, .first = 0, .n = tile.rows, .y = scores, .y_first = first});
+    if (on_unit) {
+      attend_on_unit(item, scratch(worker));
+    } else {
+      attend(item, scratch(worker));
     }
-    float sums[kMaxHeads];
-    for (int64_t i = 0; i < m; ++i) sums[i] = kernels_.softmax(scores[i], n, scale);
-    const float* weights[kMaxHeads];
-    for (int64_t first = 0; first < n; first += kTileRows) {
-      if (n > kTileRows) tile = gather(first);
-      for (int64_t i = 0; i < m; ++i) weights[i] = scores[i] + first;
-      kernels_.combine({.x = weights,
-                        .m = m,
-                        .w = &tile,
-                        .first = 0,
-                        .n = tile.rows,
-                        .cols = shape.latent,
-                        .y = out,
-                        .accumulate = first > 0});
-    }
-    for (int64_t i = 0; i < m; ++i) kernels_.scale(out[i], 1.0f / sums[i], shape.latent, out[i]);
   });
+}
+
+void CpuBackend::attend_on_unit(const AttentionItem& item, Scratch& own) const {
+  const int64_t n = std::ssize(item.selected);
+  own.rows.resize(n);
+  for (int64_t s = 0; s < n; ++s) {
+    own.rows[s] = reinterpret_cast<const bf16*>(
+        item.cache.latent_row(item.layer, item.selected[static_cast<size_t>(s)]));
+  }
+  own.bytes.resize(kernels_.matrix_unit->attend_scratch_bytes(item.heads, item.latent, item.rope, n));
+  kernels_.matrix_unit->attend({.q = item.q,
+                                .heads = item.heads,
+                                .latent = item.latent,
+                                .rope = item.rope,
+                                .rows = own.rows.data(),
+                                .n = n,
+                                .scale = item.scale,
+                                .out = item.out,
+                                .scratch = own.bytes.data()});
+}
+
+// Two passes over the selected rows, gathered tile by tile as f32: scores, then the weighted sum.
+void CpuBackend::attend(const AttentionItem& item, Scratch& own) const {
+  const int64_t n = std::ssize(item.selected);
+  const int64_t width = item.width();
+  own.a.resize(kTileRows * width);
+  own.b.resize(item.heads * n);
+  float* scores[kTileHeads];
+  for (int64_t i = 0; i < item.heads; ++i) scores[i] = own.b.data() + i * n;
+
+  Matrix tile;
+  tile.dtype = DType::f32;
+  tile.cols = width;
+  tile.data = reinterpret_cast<const std::byte*>(own.a.data());
+  auto gather = [&](int64_t first) {  // the selected rows from number `first` on
+    tile.rows = std::min(kTileRows, n - first);
+    for (int64_t i = 0; i < tile.rows; ++i) {
+      const std::byte* row = item.cache.latent_row(item.layer, item.selected[static_cast<size_t>(first + i)]);
+      float* to = own.a.data() + i * width;
+      if (item.cache.layout().dtype == DType::bf16) {
+        kernels_.decode_bf16(reinterpret_cast<const bf16*>(row), width, to);
+      } else {
+        std::memcpy(to, row, static_cast<size_t>(width) * sizeof(float));
+      }
+    }
+  };
+
+  for (int64_t first = 0; first < n; first += kTileRows) {
+    gather(first);
+    kernels_.matmul({.x = item.q,
+                     .m = item.heads,
+                     .w = &tile,
+                     .first = 0,
+                     .n = tile.rows,
+                     .y = scores,
+                     .y_first = first});
+  }
+  float sums[kTileHeads];
+  for (int64_t i = 0; i < item.heads; ++i) sums[i] = kernels_.softmax(scores[i], n, item.scale);
+  const float* weights[kTileHeads];
+  for (int64_t first = 0; first < n; first += kTileRows) {
+    if (n > kTileRows) gather(first);
+    for (int64_t i = 0; i < item.heads; ++i) weights[i] = scores[i] + first;
+    kernels_.combine({.x = weights,
+                      .m = item.heads,
+                      .w = &tile,
+                      .first = 0,
+                      .n = tile.rows,
+                      .cols = item.latent,
+                      .y = item.out,
+                      .accumulate = first > 0});
+  }
+  for (int64_t i = 0; i < item.heads; ++i)
+    kernels_.scale(item.out[i], 1.0f / sums[i], item.latent, item.out[i]);
 }
 
 }  // namespace indexshare::cpu

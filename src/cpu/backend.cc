@@ -10,7 +10,12 @@ constexpr int64_t kMinParallelRows = 4;  // fewer rows of element-wise work are 
 }  // namespace
 
 CpuBackend::CpuBackend(const Kernels& kernels, int threads, ComputeType compute)
-    : kernels_(kernels), compute_(compute), pool_(threads), scratch_(static_cast<size_t>(threads)) {}
+    : kernels_(kernels),
+      compute_(compute),
+      pool_(threads),
+      scratch_(static_cast<size_t>(threads)),
+      activations_(kernels),
+      intermediate_(kernels) {}
 
 void CpuBackend::for_rows(Tensor x, FunctionRef<void(int64_t row)> body) {
   if (x.rows < kMinParallelRows) {

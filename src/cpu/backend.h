@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/thread_pool.h"
+#include "cpu/activations.h"
 #include "cpu/kernels.h"
 #include "cpu/top_k.h"
 #include "ops/backend.h"
@@ -46,9 +47,13 @@ class CpuBackend final : public Backend {
   int threads() const { return pool_.threads(); }
 
  private:
+  class Scorer;
+  struct AttentionItem;
   // What one worker needs while it computes an item; it grows to the largest item seen.
   struct Scratch {
-    Buffer<float> a, b, c;
+    Buffer<float> a, b;
+    Buffer<std::byte> bytes;
+    Buffer<const bf16*> rows;
     std::vector<TopK> top_k;
   };
   // Tokens that go through one MLP together.
@@ -59,10 +64,9 @@ class CpuBackend final : public Backend {
   };
 
   Scratch& scratch(int worker) { return scratch_[static_cast<size_t>(worker)]; }
-  Tensor rounded(Tensor x);
   void for_rows(Tensor x, FunctionRef<void(int64_t row)> body);
-  void score(int64_t layer, const Batch& batch, const float* query, const float* weights, int64_t row,
-             int64_t begin, int64_t end, int64_t heads, int64_t dim, TopK& top_k, Scratch& scratch);
+  void attend(const AttentionItem& item, Scratch& own) const;
+  void attend_on_unit(const AttentionItem& item, Scratch& own) const;
   void run_mlps(Tensor x, int64_t slots, Tensor y);
 
   const Kernels& kernels_;
@@ -71,16 +75,18 @@ class CpuBackend final : public Backend {
   Profile profile_;
   std::vector<Scratch> scratch_;  // one per worker
 
-  Buffer<float> rounded_;  // linear's input in bf16 compute
-  Buffer<const float*> x_rows_;
+  Activations activations_;   // the input of linear() and of experts()
+  Activations intermediate_;  // between the matrices of an MLP
   Buffer<float*> y_rows_;
 
   // experts(): a slot is one (token, expert) pair, slots of one expert follow one another
   std::vector<ExpertGroup> groups_;
   Buffer<int32_t> slot_row_;
   Buffer<float> slot_weight_;
-  Buffer<float> activations_;  // [slots, intermediate]
-  Buffer<float*> activation_rows_;
+
+  // select_top_k() on the matrix unit: queries and weights of the batch, heads padded to whole tiles
+  Buffer<bf16> index_queries_;
+  Buffer<float> index_weights_;
 };
 
 }  // namespace indexshare::cpu

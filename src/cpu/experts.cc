@@ -8,8 +8,8 @@
 namespace indexshare::cpu {
 namespace {
 
-constexpr int64_t kTile = 64;        // rows of a weight matrix in one work item
-constexpr int64_t kBlockSlots = 32;  // tokens that go against a tile together
+constexpr int64_t kTile = 64;         // rows of a weight matrix in one work item
+constexpr int64_t kBlockSlots = 128;  // tokens that go against a tile together, a multiple of kPackRows
 
 float sigmoid(float x) {
   return 1.0f / (1.0f + std::exp(-x));
@@ -116,42 +116,57 @@ void CpuBackend::mlp(Tensor x, const MlpWeights& w, Tensor y) {
 // intermediate values of all groups, then the outputs, where each item adds up all groups in their order, so
 // that a token's sum does not depend on the other tokens.
 void CpuBackend::run_mlps(Tensor x, int64_t slots, Tensor y) {
-  x = rounded(x);
   int64_t width = 0;
-  std::vector<int64_t> first_item = {0};
+  for (const ExpertGroup& group : groups_) width = std::max(width, group.mlp->gate_proj.rows);
+  activations_.reset(slots, x.cols, compute_);
+  intermediate_.reset(slots, width, compute_);
+  std::vector<int64_t> first_block = {0}, first_item = {0};  // of each group
   for (const ExpertGroup& group : groups_) {
     const int64_t rows = group.mlp->gate_proj.rows;
-    width = std::max(width, rows);
-    first_item.push_back(first_item.back() + (rows + kTile - 1) / kTile);
     profile_.add_flops(2 * 3 * group.slots * rows * x.cols);
+    activations_.need(group.mlp->gate_proj);
+    activations_.need(group.mlp->up_proj);
+    intermediate_.need(group.mlp->down_proj);
+    first_block.push_back(first_block.back() + (group.slots + kPackRows - 1) / kPackRows);
+    first_item.push_back(first_item.back() + (rows + kTile - 1) / kTile);
   }
-  activations_.resize(slots * width);
-  x_rows_.resize(slots);
-  activation_rows_.resize(slots);
-  for (int64_t slot = 0; slot < slots; ++slot) {
-    x_rows_[slot] = x.row(slot_row_[slot]);
-    activation_rows_[slot] = activations_.data() + slot * width;
-  }
+  // Which group an item belongs to, and its number there.
+  auto locate = [](const std::vector<int64_t>& first, int64_t item) {
+    const auto g =
+        static_cast<size_t>(std::upper_bound(first.begin(), first.end(), item) - first.begin() - 1);
+    return std::pair(g, item - first[g]);
+  };
+
+  pool_.run(first_block.back(), [&](int64_t item, int) {
+    const auto [g, block] = locate(first_block, item);
+    const int64_t first = groups_[g].first_slot + block * kPackRows;
+    const int64_t m = std::min(kPackRows, groups_[g].slots - block * kPackRows);
+    const float* rows[kPackRows];
+    for (int64_t i = 0; i < m; ++i) rows[i] = x.row(slot_row_[first + i]);
+    activations_.set(first, m, rows, 0, x.cols);
+  });
 
   pool_.run(first_item.back(), [&](int64_t item, int worker) {
-    const auto g = std::upper_bound(first_item.begin(), first_item.end(), item) - first_item.begin() - 1;
-    const ExpertGroup& group = groups_[static_cast<size_t>(g)];
-    const int64_t first = (item - first_item[static_cast<size_t>(g)]) * kTile;
+    const auto [g, tile] = locate(first_item, item);
+    const ExpertGroup& group = groups_[g];
+    const int64_t first = tile * kTile;
     const int64_t n = std::min(kTile, group.mlp->gate_proj.rows - first);
-    Buffer<float>& up = scratch(worker).a;
-    up.resize(kBlockSlots * kTile);
-    float* up_rows[kBlockSlots];
-    for (int64_t i = 0; i < kBlockSlots; ++i) up_rows[i] = up.data() + i * kTile;
+    Buffer<float>& values = scratch(worker).a;
+    values.resize(2 * kBlockSlots * kTile);
+    float* gate[kBlockSlots];
+    float* up[kBlockSlots];
+    for (int64_t i = 0; i < kBlockSlots; ++i) {
+      gate[i] = values.data() + 2 * i * kTile;
+      up[i] = gate[i] + kTile;
+    }
     for (int64_t s = 0; s < group.slots; s += kBlockSlots) {
+      const int64_t slot = group.first_slot + s;
       const int64_t m = std::min(kBlockSlots, group.slots - s);
-      const float* const* in = x_rows_.data() + group.first_slot + s;
-      float* const* out = activation_rows_.data() + group.first_slot + s;
-      kernels_.matmul(
-          {.x = in, .m = m, .w = &group.mlp->gate_proj, .first = first, .n = n, .y = out, .y_first = first});
-      kernels_.matmul({.x = in, .m = m, .w = &group.mlp->up_proj, .first = first, .n = n, .y = up_rows});
-      for (int64_t i = 0; i < m; ++i) {
-        kernels_.swiglu(out[i] + first, up_rows[i], n, out[i] + first);
-        if (compute_ == ComputeType::bf16) kernels_.round_bf16(out[i] + first, n, out[i] + first);
+      activations_.multiply(slot, m, group.mlp->gate_proj, first, n, gate, 0);
+      activations_.multiply(slot, m, group.mlp->up_proj, first, n, up, 0);
+      for (int64_t i = 0; i < m; ++i) kernels_.swiglu(gate[i], up[i], n, gate[i]);
+      for (int64_t i = 0; i < m; i += kPackRows) {
+        intermediate_.set(slot + i, std::min(kPackRows, m - i), gate + i, first, n);
       }
     }
   });
@@ -160,21 +175,17 @@ void CpuBackend::run_mlps(Tensor x, int64_t slots, Tensor y) {
     const int64_t first = item * kTile;
     const int64_t n = std::min(kTile, y.cols - first);
     for (int64_t t = 0; t < y.rows; ++t) std::fill_n(y.row(t) + first, n, 0.0f);
-    Buffer<float>& part = scratch(worker).a;
-    part.resize(kBlockSlots * kTile);
-    float* part_rows[kBlockSlots];
-    for (int64_t i = 0; i < kBlockSlots; ++i) part_rows[i] = part.data() + i * kTile;
+    Buffer<float>& values = scratch(worker).a;
+    values.resize(kBlockSlots * kTile);
+    float* part[kBlockSlots];
+    for (int64_t i = 0; i < kBlockSlots; ++i) part[i] = values.data() + i * kTile;
     for (const ExpertGroup& group : groups_) {
-      for (int64_t s = group.first_slot; s < group.first_slot + group.slots; s += kBlockSlots) {
-        const int64_t m = std::min(kBlockSlots, group.first_slot + group.slots - s);
-        kernels_.matmul({.x = activation_rows_.data() + s,
-                         .m = m,
-                         .w = &group.mlp->down_proj,
-                         .first = first,
-                         .n = n,
-                         .y = part_rows});
+      for (int64_t s = 0; s < group.slots; s += kBlockSlots) {
+        const int64_t slot = group.first_slot + s;
+        const int64_t m = std::min(kBlockSlots, group.slots - s);
+        intermediate_.multiply(slot, m, group.mlp->down_proj, first, n, part, 0);
         for (int64_t i = 0; i < m; ++i) {
-          kernels_.add_scaled(part_rows[i], slot_weight_[s + i], n, y.row(slot_row_[s + i]) + first);
+          kernels_.add_scaled(part[i], slot_weight_[slot + i], n, y.row(slot_row_[slot + i]) + first);
         }
       }
     }

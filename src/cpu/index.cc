@@ -8,9 +8,6 @@
 namespace indexshare::cpu {
 namespace {
 
-// Scores are made and filtered by this many keys at a time: one page's.
-constexpr int64_t kPageBlocks = kPageTokens / kIndexBlock;
-
 // Tokens of a prefill chunk that go over a page of keys together, while it is in the first-level cache.
 constexpr int64_t kGroupRows = 8;
 
@@ -36,26 +33,77 @@ void CpuBackend::append_index_keys(int64_t layer, const Batch& batch, Tensor key
   }
 }
 
-// Pushes the scores of the keys [begin, end) of the sequence of `row`; begin is the first key of a page.
-void CpuBackend::score(int64_t layer, const Batch& batch, const float* query, const float* weights,
-                       int64_t row, int64_t begin, int64_t end, int64_t heads, int64_t dim, TopK& top_k,
-                       Scratch& scratch) {
-  const SequenceCache& cache = *batch.segment(row).cache;
-  scratch.a.resize(kPageTokens);
-  for (int64_t page = begin; page < end; page += kPageTokens) {
-    const int64_t n = std::min(kPageTokens, end - page);
-    const int64_t blocks = (n + kIndexBlock - 1) / kIndexBlock;
-    const std::byte* keys = cache.index_block(layer, page);
-    if (cache.layout().dtype == DType::bf16) {
-      kernels_.index_scores_bf16(query, weights, heads, dim, reinterpret_cast<const bf16*>(keys), blocks,
-                                 scratch.a.data());
-    } else {
-      kernels_.index_scores_f32(query, weights, heads, dim, reinterpret_cast<const float*>(keys), blocks,
-                                scratch.a.data());
-    }
-    top_k.push(scratch.a.data(), n, page);
+// Scores the keys of one full layer for the queries of a batch, in the form that the kernel table wants.
+class CpuBackend::Scorer {
+ public:
+  Scorer(CpuBackend& backend, int64_t layer, const Batch& batch, Tensor queries, Tensor weights)
+      : backend_(backend),
+        layer_(layer),
+        batch_(batch),
+        queries_(queries),
+        weights_(weights),
+        heads_(weights.cols),
+        dim_(queries.cols / weights.cols) {
+    const bool bf16_keys = batch.segments.front().cache->layout().dtype == DType::bf16;
+    on_matrix_unit_ = backend.compute_ == ComputeType::bf16 && backend.kernels_.matrix_unit != nullptr &&
+                      bf16_keys && dim_ % kTileDepth == 0;
+    if (on_matrix_unit_) pad_queries();
   }
-}
+
+  // Pushes the scores of the keys [begin, end) of row t's sequence; begin is the first key of a page.
+  void push(int64_t t, int64_t begin, int64_t end, TopK& top_k) const {
+    const SequenceCache& cache = *batch_.segment(t).cache;
+    float scores[kPageTokens];
+    for (int64_t page = begin; page < end; page += kPageTokens) {
+      const int64_t n = std::min(kPageTokens, end - page);
+      score_blocks(t, cache.index_block(layer_, page), cache.layout().dtype,
+                   (n + kIndexBlock - 1) / kIndexBlock, scores);
+      top_k.push(scores, n, page);
+    }
+  }
+
+ private:
+  static constexpr int64_t kTileDepth = 32, kTileHeads = 16;  // MatrixUnit::index_scores
+
+  int64_t padded_heads() const { return (heads_ + kTileHeads - 1) / kTileHeads * kTileHeads; }
+
+  void pad_queries() {
+    const int64_t heads = padded_heads();
+    backend_.index_queries_.resize(queries_.rows * heads * dim_);
+    backend_.index_weights_.resize(queries_.rows * heads);
+    backend_.for_rows(queries_, [&](int64_t t) {
+      bf16* q = backend_.index_queries_.data() + t * heads * dim_;
+      backend_.kernels_.encode_bf16(queries_.row(t), heads_ * dim_, q);
+      std::fill(q + heads_ * dim_, q + heads * dim_, bf16{});
+      float* w = backend_.index_weights_.data() + t * heads;
+      std::copy_n(weights_.row(t), heads_, w);
+      std::fill(w + heads_, w + heads, 0.0f);
+    });
+  }
+
+  void score_blocks(int64_t t, const std::byte* keys, DType dtype, int64_t blocks, float* scores) const {
+    const Kernels& kernels = backend_.kernels_;
+    const auto* bf16_keys = reinterpret_cast<const bf16*>(keys);
+    if (on_matrix_unit_) {
+      const int64_t heads = padded_heads();
+      kernels.matrix_unit->index_scores(backend_.index_queries_.data() + t * heads * dim_,
+                                        backend_.index_weights_.data() + t * heads, heads, dim_, bf16_keys,
+                                        blocks, scores);
+    } else if (dtype == DType::bf16) {
+      kernels.index_scores_bf16(queries_.row(t), weights_.row(t), heads_, dim_, bf16_keys, blocks, scores);
+    } else {
+      kernels.index_scores_f32(queries_.row(t), weights_.row(t), heads_, dim_,
+                               reinterpret_cast<const float*>(keys), blocks, scores);
+    }
+  }
+
+  CpuBackend& backend_;
+  int64_t layer_;
+  const Batch& batch_;
+  Tensor queries_, weights_;
+  int64_t heads_, dim_;
+  bool on_matrix_unit_ = false;
+};
 
 void CpuBackend::select_top_k(int64_t layer, const Batch& batch, Tensor queries, Tensor weights, int64_t k,
                               Selection& selection) {
@@ -77,6 +125,8 @@ void CpuBackend::select_top_k(int64_t layer, const Batch& batch, Tensor queries,
     selection.set_count(t, keys);
   }
 
+  if (scored.empty()) return;
+  const Scorer scorer(*this, layer, batch, queries, weights);
   const auto rows = static_cast<int64_t>(scored.size());
   if (rows >= pool_.threads()) {
     // Many tokens: each thread takes groups of neighbours over all their keys, page by page.
@@ -95,8 +145,7 @@ void CpuBackend::select_top_k(int64_t layer, const Batch& batch, Tensor queries,
         for (size_t i = 0; i < members.size(); ++i) {
           const int64_t t = members[i];
           const int64_t end = std::min(page + kPageTokens, batch.position(t) + 1);
-          if (page < end)
-            score(layer, batch, queries.row(t), weights.row(t), t, page, end, heads, dim, own.top_k[i], own);
+          if (page < end) scorer.push(t, page, end, own.top_k[i]);
         }
       }
       for (size_t i = 0; i < members.size(); ++i) {
@@ -117,8 +166,7 @@ void CpuBackend::select_top_k(int64_t layer, const Batch& batch, Tensor queries,
       Scratch& own = scratch(static_cast<int>(part));  // parts <= threads: one scratch per part
       if (own.top_k.empty()) own.top_k.resize(1);
       own.top_k[0].reset(k);
-      score(layer, batch, queries.row(t), weights.row(t), t, part * part_keys,
-            std::min(keys, (part + 1) * part_keys), heads, dim, own.top_k[0], own);
+      scorer.push(t, part * part_keys, std::min(keys, (part + 1) * part_keys), own.top_k[0]);
     });
     TopK& all = scratch(0).top_k[0];
     for (int64_t part = 1; part < parts; ++part) all.merge(scratch(static_cast<int>(part)).top_k[0]);

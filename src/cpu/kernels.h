@@ -10,6 +10,7 @@
 
 #include "base/dtype.h"
 #include "cache/layout.h"
+#include "cpu/matrix_unit.h"
 #include "formats/matrix.h"
 #include "indexshare/result.h"
 
@@ -82,6 +83,9 @@ struct Kernels {
                            int64_t blocks, float* scores);
   void (*index_scores_bf16)(const float* q, const float* w, int64_t heads, int64_t dim, const bf16* keys,
                             int64_t blocks, float* scores);
+
+  /// Products of bf16 on a matrix unit; null where the table has none. Used in bf16 compute.
+  const MatrixUnit* matrix_unit = nullptr;
 };
 
 /// The tables compiled into this program that the machine can run, slowest (scalar) first.

@@ -1,0 +1,63 @@
+// Products of bf16 by bf16 on a matrix unit, for tables whose machine has one (AMX). A table without leaves
+// the work to its vector kernels. Rounding: both factors are bf16, sums are f32 in a fixed order.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/dtype.h"
+#include "formats/matrix.h"
+
+namespace indexshare::cpu {
+
+/// Activations are packed by groups of this many rows.
+inline constexpr int64_t kPackRows = 16;
+
+struct PackedMatmulArgs {
+  const bf16* x;         // ceil(m / 16) groups, as pack() wrote them
+  int64_t group_stride;  // values from one group to the next
+  int64_t m;             // rows of x
+  const Matrix* w;       // one that supports() accepts
+  int64_t first;         // the first row of w
+  int64_t n;             // how many rows of w
+  float* const* y;       // m rows; the results go to y[i][y_first .. y_first + n)
+  int64_t y_first = 0;
+};
+
+struct AttendArgs {
+  const float* const* q;  // heads rows of latent + rope values
+  int64_t heads;          // at most 64
+  int64_t latent, rope;
+  const bf16* const* rows;  // n cache rows of latent + rope values
+  int64_t n;                // >= 1
+  float scale;
+  float* const* out;   // heads rows of latent values
+  std::byte* scratch;  // attend_scratch_bytes, 64-byte aligned
+};
+
+struct MatrixUnit {
+  /// Whether matmul() takes this matrix: bf16, or fp8 by blocks of whole tiles.
+  bool (*supports)(const Matrix& w);
+
+  /// Values that pack() writes for m rows of k values.
+  int64_t (*packed_values)(int64_t m, int64_t k);
+
+  /// Rounds m <= 16 rows of x to bf16 and lays them out by pairs of values, [k / 2][m][2], k padded with
+  /// zeros to a whole tile.
+  void (*pack)(const float* const* x, int64_t m, int64_t k, bf16* out);
+
+  /// y[i][y_first + j] = sum_k x[i][k] * w[first + j][k].
+  void (*matmul)(const PackedMatmulArgs&);
+
+  /// out[h] = sum_s softmax_s(scale * q[h] . rows[s]) * rows[s][.. latent), with q and the softmax's
+  /// numerators rounded to bf16.
+  void (*attend)(const AttendArgs&);
+  int64_t (*attend_scratch_bytes)(int64_t heads, int64_t latent, int64_t rope, int64_t n);
+
+  /// As Kernels::index_scores_bf16 with q [heads, dim] already in bf16; dim is a multiple of 32. Heads are
+  /// padded to a multiple of 16: q by rows of zeros, w by zeros.
+  void (*index_scores)(const bf16* q, const float* w, int64_t heads, int64_t dim, const bf16* keys,
+                       int64_t blocks, float* scores);
+};
+
+}  // namespace indexshare::cpu
