@@ -11,7 +11,8 @@ namespace indexshare {
 
 namespace {
 
-constexpr size_t kMaxGroups = 100;         // nested
+constexpr size_t kMaxGroups = 100;  // nested
+constexpr size_t kMaxNamed = 256;
 constexpr char32_t kNoLiteral = 0x110000;  // no single character
 
 constexpr auto kProperties = std::to_array<std::string_view>(
@@ -257,6 +258,7 @@ class Reader {
   Result<void> add_range(char32_t first, char32_t last) {
     if (last < 0x80) return {};
     if (ignores_case()) return refuse("a character beyond ASCII in a group that ignores case");
+    if (syntax_.named.size() == kMaxNamed) return refuse("too many characters beyond ASCII");
     syntax_.named.push_back({first, last});
     return {};
   }
