@@ -20,6 +20,7 @@ constexpr int64_t kMaxPrecision = 1000;
 struct Spec {
   std::string fill = " ";
   char align = '\0';  // < > ^ =, or 0 for the type's own
+  bool zero = false;  // 0 before the width: numbers are padded behind their sign
   char sign = '-';    // - + or space
   bool alternate = false;
   char grouping = '\0';  // , or _
@@ -54,7 +55,7 @@ std::string padded(Budget& budget, const Spec& spec, std::string_view lead, std:
                    char own_align) {
   const int64_t size = count_code_points(lead) + count_code_points(body);
   const int64_t missing = std::max<int64_t>(spec.width - size, 0);
-  const char align = spec.align != '\0' ? spec.align : own_align;
+  const char align = spec.align != '\0' ? spec.align : spec.zero && own_align == '>' ? '=' : own_align;
   const int64_t left = align == '>' ? missing : align == '^' ? missing / 2 : 0;
   Writer out(budget);
   out.repeat(spec.fill, left);
@@ -72,7 +73,8 @@ std::string_view sign_of(bool negative, char sign) {
 // Zero padding counts the separators in: digits are added in front until the width is reached.
 std::string group_to_width(const Spec& spec, std::string digits, size_t lead, size_t tail, size_t group) {
   std::string out = grouped(digits, spec.grouping, group);
-  if (spec.fill != "0" || spec.align != '=' || spec.width > 10'000) return out;
+  const bool to_width = spec.align == '=' || (spec.align == '\0' && spec.zero);
+  if (spec.fill != "0" || !to_width || spec.width > 10'000) return out;
   while (static_cast<int64_t>(lead + out.size() + tail) < spec.width) {
     digits.insert(digits.begin(), '0');
     out = grouped(digits, spec.grouping, group);
@@ -486,10 +488,9 @@ class BraceFormatter {
     Spec spec = parse(spec_text);
     if (value.is(Kind::string)) {
       if (spec.type != '\0' && spec.type != 's') fail_type(spec.type, value);
-      if (spec.align == '=' && spec.fill != "0") fail("'=' alignment not allowed in string format specifier");
+      if (spec.align == '=') fail("'=' alignment not allowed in string format specifier");
       if (spec.sign != '-' || spec.alternate || spec.grouping != '\0')
         fail("the specifier does not fit a string");
-      if (spec.align == '=') spec.align = '<';
       return format_text(budget_, spec, value.text());
     }
     const auto index = value.index();
@@ -516,12 +517,14 @@ class BraceFormatter {
     Spec spec;
     const auto is_align = [](char c) { return c == '<' || c == '>' || c == '^' || c == '='; };
     size_t i = 0;
+    bool filled = false;
     if (!text.empty()) {
       size_t after = 0;
       decode(text, after);
       if (after < text.size() && is_align(text[after])) {
         spec.fill = text.substr(0, after);
         spec.align = text[after];
+        filled = true;
         i = after + 1;
       } else if (is_align(text[0])) {
         spec.align = text[i++];
@@ -541,7 +544,7 @@ class BraceFormatter {
     };
     if (const char sign = accept("+- "); sign != '\0') spec.sign = sign;
     spec.alternate = accept("#") != '\0';
-    if (accept("0") != '\0' && spec.align == '\0') spec.fill = "0", spec.align = '=';
+    if (!filled && accept("0") != '\0') spec.fill = "0", spec.zero = true;
     spec.width = number(0);
     spec.grouping = accept(",_");
     if (accept(".") != '\0') {

@@ -69,6 +69,10 @@ std::optional<int64_t> Loop::length() {
   return index0_ + 1 + static_cast<int64_t>(pending_.size());
 }
 
+void Loop::write_repr(Writer& out, int) {
+  out << fmt::format("<LoopContext {}/{}>", index0_ + 1, *length());
+}
+
 std::optional<Value> Loop::attribute(Interpreter&, std::string_view name) {
   if (name == "index") return Value::integer(index0_ + 1);
   if (name == "index0") return Value::integer(index0_);
@@ -125,7 +129,7 @@ Value Loop::call(Interpreter& interpreter, Arguments arguments) {
   return interpreter.recurse(node_, arguments.positional[0], *outer_, depth0_ + 1);
 }
 
-void Macro::write_repr(Writer& out, int) const {
+void Macro::write_repr(Writer& out, int) {
   out << "<Macro " << quote_text(signature.name) << ">";
 }
 

@@ -43,6 +43,7 @@ class Loop : public Object {
   void finish();
 
   std::string_view type_name() const override { return "LoopContext"; }
+  void write_repr(Writer& out, int depth) override;
   std::optional<Value> attribute(Interpreter& interpreter, std::string_view name) override;
   std::optional<int64_t> length() override;
   bool callable() const override { return true; }
@@ -73,7 +74,7 @@ class Macro : public Object {
       : signature(macro_signature), body(macro_body), scope(std::move(definition_scope)) {}
 
   std::string_view type_name() const override { return "Macro"; }
-  void write_repr(Writer& out, int depth) const override;
+  void write_repr(Writer& out, int depth) override;
   std::optional<Value> attribute(Interpreter& interpreter, std::string_view name) override;
   bool callable() const override { return true; }
   Value call(Interpreter& interpreter, Arguments arguments) override;

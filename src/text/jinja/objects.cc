@@ -29,7 +29,7 @@ int64_t range_count(int64_t start, int64_t stop, int64_t step) {
 Range::Range(int64_t start, int64_t stop, int64_t step)
     : start_(start), stop_(stop), step_(step), count_(range_count(start, stop, step)) {}
 
-void Range::write_repr(Writer& out, int) const {
+void Range::write_repr(Writer& out, int) {
   out << (step_ == 1 ? fmt::format("range({}, {})", start_, stop_)
                      : fmt::format("range({}, {}, {})", start_, stop_, step_));
 }
@@ -95,7 +95,7 @@ Values DictView::values() const {
   return out;
 }
 
-void DictView::write_repr(Writer& out, int depth) const {
+void DictView::write_repr(Writer& out, int depth) {
   out << type_name() << "(";
   jinja::write_repr(out, Value::list(values()), depth);
   out << ")";
@@ -133,11 +133,13 @@ std::optional<Values> Generator::iterate(Interpreter&) {
   return rest;
 }
 
-void Namespace::write_repr(Writer& out, int depth) const {
-  out << "<Namespace ";
-  // The attributes may hold this namespace; the caller's depth ends that.
+void Namespace::write_repr(Writer& out, int depth) {
+  if (std::exchange(being_written_, true)) {
+    out << "<Namespace {...}>";  // it holds itself
+    return;
+  }
+  out << "<Namespace {";
   bool first = true;
-  out << "{";
   for (const auto& [key, value] : attributes_.entries()) {
     if (!first) out << ", ";
     first = false;
@@ -146,6 +148,7 @@ void Namespace::write_repr(Writer& out, int depth) const {
     jinja::write_repr(out, value, depth);
   }
   out << "}>";
+  being_written_ = false;  // a failure ends the rendering, so that only success needs this
 }
 
 std::optional<Value> Namespace::attribute(Interpreter&, std::string_view name) {
@@ -182,12 +185,18 @@ std::optional<Value> Cycler::attribute(Interpreter&, std::string_view name) {
   return std::nullopt;
 }
 
+std::optional<Value> Joiner::attribute(Interpreter&, std::string_view name) {
+  if (name == "sep") return separator_;
+  if (name == "used") return Value::boolean(used_);
+  return std::nullopt;
+}
+
 Value Joiner::call(Interpreter&, Arguments) {
   if (std::exchange(used_, true)) return separator_;
   return Value::string("");
 }
 
-void Function::write_repr(Writer& out, int) const {
+void Function::write_repr(Writer& out, int) {
   out << "<function " << name_ << ">";
 }
 

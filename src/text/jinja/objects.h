@@ -13,7 +13,7 @@ class Range : public Object {
  public:
   Range(int64_t start, int64_t stop, int64_t step);
   std::string_view type_name() const override { return "range"; }
-  void write_repr(Writer& out, int depth) const override;
+  void write_repr(Writer& out, int depth) override;
   std::optional<Value> item(Interpreter& interpreter, const Value& key) override;
   std::optional<int64_t> length() override { return count_; }
   std::optional<Values> iterate(Interpreter& interpreter) override;
@@ -31,8 +31,9 @@ class DictView : public Object {
   enum class Part : uint8_t { items, keys, values };
   DictView(Value dict, Part part) : Object({dict}), dict_(std::move(dict)), part_(part) {}
   std::string_view type_name() const override;
-  void write_repr(Writer& out, int depth) const override;
+  void write_repr(Writer& out, int depth) override;
   std::optional<int64_t> length() override { return dict_.as_dict().size(); }
+  bool hashable() const override { return part_ == Part::values; }
   std::optional<Values> iterate(Interpreter& interpreter) override;
   bool equals(Budget& budget, const Object& other) const override;
 
@@ -64,13 +65,14 @@ class Namespace : public Object {
  public:
   explicit Namespace(Dict attributes) : attributes_(std::move(attributes)) {}
   std::string_view type_name() const override { return "Namespace"; }
-  void write_repr(Writer& out, int depth) const override;
+  void write_repr(Writer& out, int depth) override;
   std::optional<Value> attribute(Interpreter& interpreter, std::string_view name) override;
   void set(std::string_view name, Value value) { attributes_.set(std::string(name), std::move(value)); }
   void clear() { attributes_ = {}; }
 
  private:
   Dict attributes_;
+  bool being_written_ = false;
 };
 
 class Cycler : public Object {
@@ -90,6 +92,7 @@ class Joiner : public Object {
  public:
   explicit Joiner(Value separator) : Object({separator}), separator_(std::move(separator)) {}
   std::string_view type_name() const override { return "Joiner"; }
+  std::optional<Value> attribute(Interpreter& interpreter, std::string_view name) override;
   bool callable() const override { return true; }
   Value call(Interpreter& interpreter, Arguments arguments) override;
 
@@ -105,7 +108,7 @@ class Function : public Object {
   Function(std::string_view name, Body body, Value self = {})
       : Object({self}), name_(name), body_(body), self_(std::move(self)) {}
   std::string_view type_name() const override { return "builtin_function_or_method"; }
-  void write_repr(Writer& out, int depth) const override;
+  void write_repr(Writer& out, int depth) override;
   bool callable() const override { return true; }
   Value call(Interpreter& interpreter, Arguments arguments) override {
     return body_(interpreter, self_, std::move(arguments));

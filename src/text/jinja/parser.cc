@@ -201,9 +201,9 @@ class Parser {
 
   For parse_for() {
     For node;
-    node.target = parse_target(false, "in");
+    node.target = parse_target(false);
     expect_word("in");
-    node.iterable = parse_tuple(false, "recursive");
+    node.iterable = parse_tuple(false);
     if (accept_word("if")) node.test = parse_expression();
     node.recursive = accept_word("recursive");
     node.body = parse_body({"else", "endfor"});
@@ -298,13 +298,13 @@ class Parser {
     }
   }
 
-  // A target of `set`, `for` or `with`; `end` is the word after a tuple's last comma.
-  Target parse_target(bool allow_attribute, std::string_view end = {}) {
+  // A target of `set`, `for` or `with`.
+  Target parse_target(bool allow_attribute) {
     const int line = current().line;
     std::vector<Target> items;
     bool is_tuple = false;
     for (;;) {
-      if (ends_tuple(end)) break;
+      if (ends_tuple()) break;
       items.push_back(parse_one_target(allow_attribute));
       if (!accept_symbol(",")) break;
       is_tuple = true;
@@ -332,17 +332,14 @@ class Parser {
 
   // --- expressions ---
 
-  bool ends_tuple(std::string_view end) const {
-    return is(Type::variable_end) || is(Type::block_end) || is_symbol(")") || (!end.empty() && is_word(end));
-  }
+  bool ends_tuple() const { return is(Type::variable_end) || is(Type::block_end) || is_symbol(")"); }
 
   // An expression, or several with commas between them: a tuple.
-  ExpressionPtr parse_tuple(bool with_condition = true, std::string_view end = {},
-                            bool in_parentheses = false) {
+  ExpressionPtr parse_tuple(bool with_condition = true, bool in_parentheses = false) {
     const int line = current().line;
     std::vector<ExpressionPtr> items;
     bool is_tuple = false;
-    while (!ends_tuple(end)) {
+    while (!ends_tuple()) {
       items.push_back(with_condition ? parse_expression() : parse_or());
       if (!accept_symbol(",")) break;
       is_tuple = true;
@@ -513,7 +510,7 @@ class Parser {
     }
     if (accept_symbol("(")) {
       const Nesting nesting(*this);
-      ExpressionPtr inner = parse_tuple(true, {}, true);
+      ExpressionPtr inner = parse_tuple(true, true);
       expect_symbol(")");
       return inner;
     }

@@ -126,13 +126,15 @@ bool is_uppercase(Interpreter& interpreter, const Value& value, Arguments argume
   return has_case(interpreter, value, is_upper, is_lower);
 }
 
-bool is_filter(Interpreter&, const Value& value, Arguments arguments) {
+bool is_filter(Interpreter& interpreter, const Value& value, Arguments arguments) {
   no_arguments(std::move(arguments));
+  hash(interpreter.budget(), value);  // fails for a list, which is no key of a table
   return value.is(Kind::string) && find_filter(value.text()) != nullptr;
 }
 
-bool is_test(Interpreter&, const Value& value, Arguments arguments) {
+bool is_test(Interpreter& interpreter, const Value& value, Arguments arguments) {
   no_arguments(std::move(arguments));
+  hash(interpreter.budget(), value);
   return value.is(Kind::string) && find_test(value.text()) != nullptr;
 }
 

@@ -292,7 +292,9 @@ size_t hash(Budget& budget, const Value& value) {
     case Kind::string:
       budget.step(static_cast<int64_t>(value.text().size() >> 6));
       return std::hash<std::string_view>{}(value.text());
-    case Kind::object: return std::hash<const Object*>{}(value.as_object().get());
+    case Kind::object:
+      if (value.as_object()->hashable()) return std::hash<const Object*>{}(value.as_object().get());
+      break;
     case Kind::sequence:
       if (value.is_tuple()) {
         size_t seed = 3;
@@ -371,8 +373,8 @@ void write_str(Writer& out, const Value& value) {
 
 void write_repr(Writer& out, const Value& value, int depth) {
   out.budget().step();
-  // Only objects can make a cycle (a namespace that holds itself); Python ends it with a RecursionError.
-  if (depth > kMaxValueDepth) fail("a value that contains itself cannot be printed");
+  // Lists end at kMaxValueDepth by themselves; namespaces that hold one another do not.
+  if (depth > 2 * kMaxValueDepth) fail("a value is nested too deeply to be printed");
   switch (value.kind()) {
     case Kind::none: out << "None"; break;
     case Kind::undefined: out << "Undefined"; break;
@@ -404,7 +406,7 @@ std::string repr(Budget& budget, const Value& value) {
 }
 
 Object::Object(const Values& parts) : depth_(depth_over(parts)) {}
-void Object::write_repr(Writer& out, int) const {
+void Object::write_repr(Writer& out, int) {
   out << "<" << type_name() << " object>";
 }
 std::optional<Value> Object::attribute(Interpreter&, std::string_view) {

@@ -145,12 +145,13 @@ class Object : public std::enable_shared_from_this<Object> {
   /// Nesting of the values it was made of, so that chains of objects are bounded like nested lists.
   int depth() const { return depth_; }
   virtual std::string_view type_name() const = 0;
-  virtual void write_repr(Writer& out, int depth) const;
+  virtual void write_repr(Writer& out, int depth);
   virtual std::optional<Value> attribute(Interpreter& interpreter, std::string_view name);
   virtual std::optional<Value> item(Interpreter& interpreter, const Value& key);
   virtual std::optional<int64_t> length() { return std::nullopt; }
   virtual std::optional<Values> iterate(Interpreter& interpreter);
   virtual bool equals(Budget&, const Object& other) const { return this == &other; }
+  virtual bool hashable() const { return true; }
   virtual bool callable() const { return false; }
   virtual Value call(Interpreter& interpreter, Arguments arguments);
 
