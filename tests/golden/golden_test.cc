@@ -59,11 +59,16 @@ struct Case {
   int threads;
 };
 
-std::string case_name(const ::testing::TestParamInfo<Case>& info) {
-  std::string name = info.param.name;
-  std::replace_if(
-      name.begin(), name.end(), [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; }, '_');
-  return name + "_chunk" + std::to_string(info.param.chunk) + "_threads" + std::to_string(info.param.threads);
+std::string identifier(std::string name) {
+  for (char& c : name) {
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
+  }
+  return name;
+}
+
+std::string case_name(const ::testing::TestParamInfo<Case>& instance) {
+  const Case& c = instance.param;
+  return identifier(c.name) + "_chunk" + std::to_string(c.chunk) + "_threads" + std::to_string(c.threads);
 }
 
 class GoldenTest : public ::testing::TestWithParam<Case> {};
@@ -203,12 +208,8 @@ TEST_P(GoldenBits, LogitsAreBitwiseTheSameForAnyChunkingAndThreadCount) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Cases, GoldenBits, ::testing::ValuesIn(kCases), [](const auto& info) {
-  std::string name = info.param;
-  std::replace_if(
-      name.begin(), name.end(), [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; }, '_');
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(Cases, GoldenBits, ::testing::ValuesIn(kCases),
+                         [](const auto& instance) { return identifier(instance.param); });
 
 TEST(Golden, DenseWhereIndexTopkHoldsTheWholeContext) {
   EngineOptions options = exact_options(2);
