@@ -15,6 +15,16 @@ constexpr const char* kFooter =
     "See indexshare COMMAND --help.\n"
     "Exit codes: 0 done, 1 failed, 2 wrong usage, 130 stopped by Ctrl-C.";
 
+// Help without CLI11's remarks on which options exclude or need others: the texts say so where it matters.
+class HelpFormatter : public CLI::Formatter {
+ public:
+  HelpFormatter() { column_width(34); }
+  std::string make_option_opts(const CLI::Option* option) const override {
+    const std::string type = option->get_type_name();
+    return type.empty() ? type : " " + type;
+  }
+};
+
 void tell(std::string_view sentence) {
   print_error("indexshare: error: ");
   print_error(sentence);
@@ -41,12 +51,15 @@ std::string unexpected(const CLI::App& app) {
 // CLI11's errors in our own words.
 std::string sentence_of(const CLI::App& app, const CLI::ParseError& error) {
   const std::string text = error.what();
-  const std::string kind = error.get_name();
-  const std::string subject = text.substr(0, text.find(':'));
-  if (kind == "ExtrasError") return unexpected(app);
-  if (kind == "ArgumentMismatch") {
-    return text.find("missing") != std::string::npos ? fmt::format("{} needs a value", subject)
-                                                     : fmt::format("{} was given more than once", subject);
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) return unexpected(app);
+  if (dynamic_cast<const CLI::ExcludesError*>(&error) != nullptr) {
+    const size_t word = text.find(" excludes ");
+    return fmt::format("{} and {} exclude each other", text.substr(0, word), text.substr(word + 10));
+  }
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
+    const std::string flag = text.substr(0, text.find(':'));
+    return text.find("missing") != std::string::npos ? fmt::format("{} needs a value", flag)
+                                                     : fmt::format("{} was given more than once", flag);
   }
   return text;
 }
@@ -76,17 +89,18 @@ void refuse_usage(const std::string& sentence) {
 
 int run_app(std::span<const Command> commands, int argc, const char* const* argv) {
   std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an error of the write instead
+  std::signal(SIGXFSZ, SIG_IGN);  // so is a file that grows past its limit
   CLI::App app("Inference of GLM-5-family models with IndexShare.", "indexshare");
-  app.set_version_flag("--version", "indexshare " INDEXSHARE_VERSION);
+  app.set_version_flag("--version", "indexshare " INDEXSHARE_VERSION, "show the version");
   app.require_subcommand(0, 1);
   app.footer(kFooter);
-  app.get_formatter()->column_width(34);
+  app.formatter(std::make_shared<HelpFormatter>());  // the commands inherit it
+  app.set_help_flag("-h,--help", "show this help");
 
   std::vector<Action> actions;
   std::vector<const CLI::App*> apps;
   for (const Command& command : commands) {
     CLI::App* subcommand = app.add_subcommand(command.name, command.summary);
-    subcommand->get_formatter()->column_width(34);
     subcommand->footer("");
     actions.push_back(command.add(*subcommand));
     apps.push_back(subcommand);

@@ -10,6 +10,10 @@ namespace indexshare::cli {
 std::span<const Command> all_commands();
 
 // Each in the file of its name.
+Action add_chat(CLI::App& command);
+Action add_inspect(CLI::App& command);
+Action add_run(CLI::App& command);
+Action add_template(CLI::App& command);
 Action add_tokenize(CLI::App& command);
 
 }  // namespace indexshare::cli

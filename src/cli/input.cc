@@ -9,11 +9,11 @@ namespace {
 
 constexpr int64_t kMaxInput = int64_t{1} << 30;
 
-std::string name_of(const std::string& path) {
+}  // namespace
+
+std::string name_of_input(const std::string& path) {
   return path == "-" ? "the standard input" : path;
 }
-
-}  // namespace
 
 Result<std::string> read_input(const std::string& path) {
   return read_file(path == "-" ? "/dev/stdin" : path, kMaxInput);
@@ -21,7 +21,7 @@ Result<std::string> read_input(const std::string& path) {
 
 Result<std::string> read_text(const std::string& path) {
   ASSIGN_OR_RETURN(std::string text, read_input(path));
-  RETURN_IF_ERROR(check_text(text, name_of(path)));
+  RETURN_IF_ERROR(check_text(text, name_of_input(path)));
   return text;
 }
 

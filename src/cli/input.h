@@ -11,6 +11,9 @@ namespace indexshare::cli {
 /// The contents of a file, or of the standard input for "-".
 Result<std::string> read_input(const std::string& path);
 
+/// How errors name it.
+std::string name_of_input(const std::string& path);
+
 /// As read_input, for text: refuses what is empty or no UTF-8.
 Result<std::string> read_text(const std::string& path);
 

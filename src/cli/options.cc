@@ -212,8 +212,6 @@ void add_sampling_flags(CLI::App& command, SamplingFlags& flags) {
       })
       ->group(kGroup);
   command.add_flag("--ignore-eos", flags.ignore_eos, "go on where the model would end")->group(kGroup);
-  integer("--logprobs", flags.logprobs, 0, kMaxLogprobs,
-          "with --json: log-probabilities of the answer's tokens and of the N best at each place");
 }
 
 GenerationRequest make_request(const SamplingFlags& flags, const GenerationConfig& defaults) {
