@@ -17,5 +17,5 @@ say() { printf '\n\033[1m%s\033[0m\n' "$1"; }
 "$program" inspect "$model"
 say "A word that the model knows: What is a parrakeet?"
 "$program" run "$model" "What is a parrakeet?"
-say "An invented word, explained in the notes of the prompt (tools/demo/notes.txt): What is a worplish?"
+say "An invented word, explained in the notes of the prompt (tools/demo/notes.txt): What is an immerlune?"
 "$program" run "$model" --prompt-file tools/demo/notes.txt
