@@ -9,6 +9,9 @@ std::span<const Command> all_commands() {
       {"inspect", "tell what a model is: its layers, schedule, sizes, tokens", add_inspect},
       {"tokenize", "turn text into token ids, and back", add_tokenize},
       {"template", "turn messages into the text of a prompt", add_template},
+      {"perplexity", "measure how well a model predicts a text", add_perplexity},
+      {"dump", "write logits, selections, routes and hidden states to a file", add_dump},
+      {"flops", "count the arithmetic of one token, part by part", add_flops},
   };
   return kCommands;
 }

@@ -11,7 +11,10 @@ std::span<const Command> all_commands();
 
 // Each in the file of its name.
 Action add_chat(CLI::App& command);
+Action add_dump(CLI::App& command);
+Action add_flops(CLI::App& command);
 Action add_inspect(CLI::App& command);
+Action add_perplexity(CLI::App& command);
 Action add_run(CLI::App& command);
 Action add_template(CLI::App& command);
 Action add_tokenize(CLI::App& command);
