@@ -108,7 +108,7 @@ TESTS = [
 FILTERS = [
     "abs", "capitalize", "count", "default('D')", "d('D', true)", "dictsort", "e", "escape", "filesizeformat", "first",
     "float", "float('F')", "forceescape", "indent", "int", "int('I')", "items|list", "join", "join('-')", "last",
-    "length", "list", "lower", "max", "min", "reverse|list", "round", "round(1)", "safe", "sort", "string", "striptags",
+    "length", "list", "lower", "max", "min", "reverse|list", "round", "round(1)", "safe", "sort", "string",
     "sum", "title", "tojson", "trim", "truncate(9)", "unique|list", "upper", "urlencode", "wordcount", "xmlattr",
     "select|list", "reject|list", "batch(2)|list", "slice(2)|list", "center(12)", "format", "replace('e', 'E')",
     "map('string')|list", "first|string", "list|tojson",
@@ -212,7 +212,7 @@ point | length ## 5 | length ## none | length ## word | count ## 'a\nb\n\nc' | i
 2.5 | round ## 3.5 | round ## -2.5 | round ## 2.675 | round(2) ## 1234.5 | round(-2) ## 42 | round ## 1250 | round(-2) ## 1350 | round(-2) ## -15 | round(-1) ## 2.1 | round(0, 'ceil') ## 2.9 | round(0, 'floor') ## 2.14159 | round(2, 'floor') ## 2.14159 | round(2, 'ceil') ## 42 | round(1, 'floor') ## 1.5 | round(0, 'x') ## 'a' | round
 42.55 | round | int ## 1e300 | round(2) ## 0.5 | round ## 1.5 | round ## none | round ## missing | round ## 1000 | filesizeformat ## 1 | filesizeformat ## 999 | filesizeformat ## 1500000 | filesizeformat ## 1024 | filesizeformat(true) ## 1e30 | filesizeformat ## '2048' | filesizeformat(binary=true)
 text | e ## text | escape | escape ## '<' | e ~ '<' ## ('<' | e) + '<' ## '<' + ('<' | safe) ## ('<%s>' | safe) % '&' ## ('<' | safe) * 2 ## ('<b>' | safe).upper() ## ('a' | safe).replace('a', '<') ## (', ' | safe).join(['<', '>' | safe]) ## ('<' | safe) is escaped ## ['<' | safe] ## '<' | safe | e ## '<' | safe | forceescape
-['<' | e, '<'] | join(',') ## 5 | e ## none | e ## '<a>x</a> <!-- c -->  y' | striptags ## 'a < b > c' | striptags ## {'a': 1, 'b': none, 'c': '<'} | xmlattr ## {'a b': 1} | xmlattr ## {} | xmlattr ## {'a': 1} | xmlattr(false) ## 'a b/c?d=é&' | urlencode ## {'a b': 'c/d', 'e': 1} | urlencode ## [('a', 1)] | urlencode ## 5 | urlencode
+['<' | e, '<'] | join(',') ## 5 | e ## none | e ## {'a': 1, 'b': none, 'c': '<'} | xmlattr ## {'a b': 1} | xmlattr ## {} | xmlattr ## {'a': 1} | xmlattr(false) ## 'a b/c?d=é&' | urlencode ## {'a b': 'c/d', 'e': 1} | urlencode ## [('a', 1)] | urlencode ## 5 | urlencode
 point | tojson ## mixed | tojson ## nested | tojson ## accents | tojson ## accents | tojson(ensure_ascii=true) ## '</script>\u2028\x7f\x01"\\' | tojson ## '\x7f' | tojson(true) ## point | tojson(indent=2) ## nested | tojson(indent=1) ## [] | tojson(indent=2) ## {'a': []} | tojson(indent=2) ## [1, [2]] | tojson(indent=0) ## [1] | tojson(indent='\t') ## [1] | tojson(indent=-1)
 point | tojson(separators=(',', ':')) ## point | tojson(indent=2, separators=(',', ':')) ## {'b': 1, 'a': {'d': 1, 'c': 2}} | tojson(sort_keys=true) ## {1: 2, 'a': 3} | tojson(sort_keys=true) ## {1: 2, none: 3, true: 4, 1.5: 5} | tojson ## {(1,): 2} | tojson ## missing | tojson ## [missing] | tojson ## (1, 2) | tojson ## 1e22 | tojson ## 1.0 | tojson ## tiny | tojson
 range(3) | tojson ## point.items() | tojson ## namespace(a=1) | tojson ## 'x' | tojson(bad=1) ## [1, 2] | tojson(true, 2, ('; ', ' = '), true) ## 'inf' | float | tojson ## 'nan' | float | tojson ## true | tojson ## none | tojson ## {'k': true} | tojson ## people | tojson(indent=4) ## [1] | tojson(indent=true)

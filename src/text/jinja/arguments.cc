@@ -42,4 +42,12 @@ const std::string& Parameters::string(size_t i) const {
   fail(fmt::format("{}() needs a string, not '{}'", function_, type_name(value)));
 }
 
+std::vector<Value> Parameters::values() const {
+  std::vector<Value> values;
+  for (const std::optional<Value>& value : bound_) {
+    if (value) values.push_back(*value);
+  }
+  return values;
+}
+
 }  // namespace indexshare::jinja

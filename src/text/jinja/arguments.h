@@ -26,6 +26,8 @@ class Parameters {
   bool flag(size_t i, bool otherwise) const { return given(i) ? truthy(*bound_[i]) : otherwise; }
   int64_t integer(size_t i, int64_t otherwise) const;
   const std::string& string(size_t i) const;
+  /// All that are given.
+  std::vector<Value> values() const;
 
  private:
   std::string_view function_;

@@ -11,12 +11,12 @@ namespace indexshare::jinja {
 /// templates of real models need.
 struct Limits {
   int64_t steps = 50'000'000;                 // nodes evaluated and elements visited, in one rendering
-  int64_t bytes = int64_t{2} << 30;           // all values ever made in one rendering
+  int64_t bytes = int64_t{1} << 30;           // all values ever made in one rendering
   int64_t output_bytes = int64_t{256} << 20;  // what is written, captured blocks included
   int depth = 600;                            // nested evaluations, macro calls included
 };
 
-inline constexpr int kMaxSyntaxDepth = 100;       // nesting of statements and parentheses in a template
+inline constexpr int kMaxSyntaxDepth = 200;  // nesting of statements and expressions; parentheses count twice
 inline constexpr int kMaxExpressionHeight = 400;  // operators and postfixes applied to one another
 inline constexpr int kMaxValueDepth = 300;        // nesting of lists and dicts; JSON ends at 256
 inline constexpr int64_t kMaxRange = 100'000;     // as in jinja2's sandbox

@@ -8,6 +8,7 @@
 
 #include "text/jinja/interpreter.h"
 #include "text/jinja/numbers.h"
+#include "text/jinja/objects.h"
 #include "text/jinja/operators.h"
 #include "text/jinja/unicode.h"
 
@@ -203,8 +204,9 @@ class PercentFormatter {
       if (percent < format_.size()) out << field();
     }
     const bool used_up = operand_.is_tuple() ? next_ >= operand_.as_sequence().items.size() : next_ > 0;
-    // A mapping may hold more than the format names; so may, in Python, a list.
-    const bool lenient = operand_.is(Kind::dict) || operand_.is_list();
+    // Python takes all that can be subscripted for a mapping, which may hold more than the format names.
+    const bool lenient = operand_.is(Kind::dict) || operand_.is_list() || operand_.is(Kind::undefined) ||
+                         operand_.object_as<Range>() != nullptr;
     if (!used_up && !lenient && !named_) fail("not all arguments converted during string formatting");
     return out.take();
   }

@@ -31,6 +31,7 @@ Dict make_dict(Interpreter& interpreter, std::string_view function, Arguments ar
   Dict dict;
   if (!arguments.positional.empty()) {
     const Value& source = arguments.positional[0];
+    if (source.is(Kind::undefined)) fail(source.as_undefined().message);
     if (source.is(Kind::dict)) {
       dict = source.as_dict();
     } else {

@@ -234,6 +234,12 @@ void Interpreter::write(std::string& out, const Value& value) {
   value.is(Kind::string) ? write(out, std::string_view(value.text())) : write(out, str(budget_, value));
 }
 
+// jinja2 converts what {{ }} prints to text, but not what these blocks make.
+void Interpreter::write_text(std::string& out, const Value& value) {
+  if (!value.is(Kind::string)) fail(fmt::format("a block must make a string, not {}", type_name(value)));
+  write(out, value);
+}
+
 Interpreter::Flow Interpreter::execute(const Block& block, Scope& scope, std::string& out) {
   for (const Statement& statement : block.statements) {
     const Flow flow = execute(statement, scope, out);
@@ -337,7 +343,7 @@ Interpreter::Flow Interpreter::run(const CallBlock& node, Scope& scope, std::str
   const Value callee = evaluate(*call.callee, scope);
   Arguments given = arguments(call.arguments, scope);
   given.named.emplace_back("caller", make_macro(node.signature, node.body, scope));
-  write(out, this->call(callee, std::move(given)));
+  write_text(out, this->call(callee, std::move(given)));
   return Flow::normal;
 }
 
@@ -346,7 +352,7 @@ Interpreter::Flow Interpreter::run(const FilterBlock& node, Scope& scope, std::s
   const auto inner = enter(node.body, scope);
   Value body = Value::string(capture(node.body, *inner, flow));
   if (flow != Flow::normal) return flow;
-  write(out, apply_filters(*node.filter, std::move(body), *inner));
+  write_text(out, apply_filters(*node.filter, std::move(body), *inner));
   return Flow::normal;
 }
 

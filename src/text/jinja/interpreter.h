@@ -91,6 +91,7 @@ class Interpreter {
   void assign(const Target& target, const Value& value, Scope& scope);
   void write(std::string& out, std::string_view text);
   void write(std::string& out, const Value& value);
+  void write_text(std::string& out, const Value& value);
   std::string capture(const Block& block, Scope& inner, Flow& flow);
   Flow run_loop(const For& node, const Value& iterable, Scope& scope, int depth, std::string& out);
   std::shared_ptr<Scope> enter(const Block& block, Scope& outer);

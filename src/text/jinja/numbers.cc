@@ -122,7 +122,7 @@ NumberToken scan_number(std::string_view text, bool allow_float) {
 }
 
 std::optional<int64_t> parse_integer(std::string_view text, int base) {
-  if (base != 0 && (base < 2 || base > 36)) fail("int() base must be >= 2 and <= 36, or 0");
+  if (base != 0 && (base < 2 || base > 36)) return std::nullopt;
   const std::string ascii = ascii_digits(strip(text));
   std::string_view digits = ascii;
   const bool negative = digits.starts_with('-');

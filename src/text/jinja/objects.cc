@@ -121,15 +121,22 @@ bool DictView::equals(Budget& budget, const Object& other) const {
   return true;
 }
 
-std::optional<Value> Generator::next() {
+void Generator::run(Interpreter& interpreter) {
+  if (const Source source = std::exchange(source_, nullptr)) items_ = source(interpreter);
+}
+
+std::optional<Value> Generator::next(Interpreter& interpreter) {
+  run(interpreter);
   if (position_ == items_.size()) return std::nullopt;
   return std::move(items_[position_++]);
 }
 
-std::optional<Values> Generator::iterate(Interpreter&) {
+std::optional<Values> Generator::iterate(Interpreter& interpreter) {
+  run(interpreter);
   Values rest(std::make_move_iterator(items_.begin() + static_cast<std::ptrdiff_t>(position_)),
               std::make_move_iterator(items_.end()));
-  position_ = items_.size();
+  items_.clear();
+  position_ = 0;
   return rest;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -44,17 +45,23 @@ class DictView : public Object {
   Part part_;
 };
 
-/// What lazy filters (map, select, batch, ...) return: can be visited once, has no length and no items.
+/// What lazy filters (map, select, batch, ...) return: can be visited once, has no length and no items. The
+/// filter runs when that happens, so that one whose result is not used does not fail either.
 class Generator : public Object {
  public:
-  explicit Generator(Values items, std::string_view type_name = "generator")
-      : Object(items), items_(std::move(items)), type_name_(type_name) {}
+  using Source = std::function<Values(Interpreter& interpreter)>;
+  /// `parts` are the values that the source holds.
+  Generator(const Values& parts, Source source, std::string_view type_name)
+      : Object(parts), source_(std::move(source)), type_name_(type_name) {}
   std::string_view type_name() const override { return type_name_; }
   std::optional<Values> iterate(Interpreter& interpreter) override;
-  /// Takes one item, as next() does; nullopt at the end.
-  std::optional<Value> next();
+  /// Takes one item, as Python's next() does; nullopt at the end.
+  std::optional<Value> next(Interpreter& interpreter);
 
  private:
+  void run(Interpreter& interpreter);
+
+  Source source_;  // null once it ran
   Values items_;
   size_t position_ = 0;  // those before it are taken
   std::string_view type_name_;

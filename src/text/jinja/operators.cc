@@ -402,7 +402,7 @@ Values iterate(Interpreter& interpreter, const Value& value) {
       for (size_t i = 0; i < text.size();) {
         const size_t begin = i;
         decode(text, i);
-        characters.push_back(Value::string(text.substr(begin, i - begin), value.as_string().safe));
+        characters.push_back(Value::string(text.substr(begin, i - begin)));
       }
       return characters;
     }

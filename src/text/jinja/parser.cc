@@ -509,7 +509,6 @@ class Parser {
       default: break;
     }
     if (accept_symbol("(")) {
-      const Nesting nesting(*this);
       ExpressionPtr inner = parse_tuple(true, true);
       expect_symbol(")");
       return inner;

@@ -14,9 +14,12 @@
 namespace indexshare::jinja {
 namespace {
 
-Value generator(Interpreter& interpreter, Values items, std::string_view type_name = "generator") {
-  interpreter.budget().bytes(static_cast<int64_t>(items.size() * sizeof(Value)));
-  return Value::object(std::make_shared<Generator>(std::move(items), type_name));
+// A generator over `input` and the arguments, which it holds.
+Value lazy(Interpreter& interpreter, const Value& input, const Values& arguments, Generator::Source source) {
+  Values parts = arguments;
+  parts.push_back(input);
+  interpreter.budget().bytes(static_cast<int64_t>(sizeof(Generator) + parts.size() * sizeof(Value)));
+  return Value::object(std::make_shared<Generator>(parts, std::move(source), "generator"));
 }
 
 // "address.city" or 0: looks an attribute up, step by step.
@@ -95,7 +98,7 @@ Value first(Interpreter& interpreter, const Value& input, Arguments arguments) {
   const Parameters parameters("first", std::move(arguments), {});
   std::optional<Value> found;
   if (auto* source = input.object_as<Generator>()) {
-    found = source->next();
+    found = source->next(interpreter);
   } else {
     Values items = iterate(interpreter, input);
     if (!items.empty()) found = std::move(items.front());
@@ -176,7 +179,8 @@ Value reverse(Interpreter& interpreter, const Value& input, Arguments arguments)
   // What Python cannot reverse in place becomes a list.
   if (input.is(Kind::undefined) || input.object_as<Generator>() != nullptr)
     return interpreter.list(std::move(items));
-  return generator(interpreter, std::move(items), "reversed");
+  const auto reversed = [items](Interpreter&) { return items; };
+  return Value::object(std::make_shared<Generator>(items, reversed, "reversed"));
 }
 
 // Several attributes, with commas between them, compare one after another.
@@ -208,22 +212,24 @@ Value sort(Interpreter& interpreter, const Value& input, Arguments arguments) {
     Value key = sort_key(interpreter, paths, item, parameters.flag(1, false));
     keyed.push_back({std::move(key), std::move(item)});
   }
-  sort_by_key(interpreter, keyed, parameters.flag(0, false));
+  sort_by_key(interpreter, keyed, parameters.integer(0, 0) != 0);
   return interpreter.list(items_of(std::move(keyed)));
 }
 
 Value unique(Interpreter& interpreter, const Value& input, Arguments arguments) {
   const Parameters parameters("unique", std::move(arguments), {"case_sensitive", "attribute"});
-  const AttributePath path(parameters.get(1, {}));
-  Dict seen;
-  Values items;
-  for (Value& item : iterate(interpreter, input)) {
-    Value key = fold_case(interpreter, path.of(interpreter, item), parameters.flag(0, false));
-    if (seen.find(interpreter.budget(), key) != nullptr) continue;
-    seen.set(interpreter.budget(), std::move(key), {});
-    items.push_back(std::move(item));
-  }
-  return generator(interpreter, std::move(items));
+  return lazy(interpreter, input, parameters.values(), [input, parameters](Interpreter& running) {
+    const AttributePath path(parameters.get(1, {}));
+    Dict seen;
+    Values items;
+    for (Value& item : iterate(running, input)) {
+      Value key = fold_case(running, path.of(running, item), parameters.flag(0, false));
+      if (seen.find(running.budget(), key) != nullptr) continue;
+      seen.set(running.budget(), std::move(key), {});
+      items.push_back(std::move(item));
+    }
+    return items;
+  });
 }
 
 Value dictsort(Interpreter& interpreter, const Value& input, Arguments arguments) {
@@ -237,17 +243,19 @@ Value dictsort(Interpreter& interpreter, const Value& input, Arguments arguments
     keyed.push_back({fold_case(interpreter, by == "key" ? key : value, parameters.flag(0, false)),
                      interpreter.tuple({key, value})});
   }
-  sort_by_key(interpreter, keyed, parameters.flag(2, false));
+  sort_by_key(interpreter, keyed, parameters.integer(2, 0) != 0);
   return interpreter.list(items_of(std::move(keyed)));
 }
 
 Value items_filter(Interpreter& interpreter, const Value& input, Arguments arguments) {
   const Parameters parameters("items", std::move(arguments), {});
-  if (input.is(Kind::undefined)) return generator(interpreter, {});
-  if (!input.is(Kind::dict)) fail("Can only get item pairs from a mapping.");
-  Values pairs;
-  for (const auto& [key, value] : input.as_dict().entries()) pairs.push_back(interpreter.tuple({key, value}));
-  return generator(interpreter, std::move(pairs));
+  return lazy(interpreter, input, {}, [input](Interpreter& running) {
+    Values pairs;
+    if (input.is(Kind::undefined)) return pairs;
+    if (!input.is(Kind::dict)) fail("Can only get item pairs from a mapping.");
+    for (const auto& [key, value] : input.as_dict().entries()) pairs.push_back(running.tuple({key, value}));
+    return pairs;
+  });
 }
 
 // --- grouping ---
@@ -278,95 +286,125 @@ Value groupby(Interpreter& interpreter, const Value& input, Arguments arguments)
   return interpreter.list(std::move(groups));
 }
 
-Value batch(Interpreter& interpreter, const Value& input, Arguments arguments) {
-  const Parameters parameters("batch", std::move(arguments), {"linecount", "fill_with"}, 1);
-  const int64_t size = parameters.integer(0, 0);
+Values batches(Interpreter& interpreter, const Value& input, const Value& size, const Value& filling) {
   Values rows, row;
   for (Value& item : iterate(interpreter, input)) {
-    if (static_cast<int64_t>(row.size()) == size) rows.push_back(interpreter.list(std::exchange(row, {})));
+    if (equal(interpreter.budget(), Value::integer(static_cast<int64_t>(row.size())), size)) {
+      rows.push_back(interpreter.list(std::exchange(row, {})));
+    }
     row.push_back(std::move(item));
   }
-  if (!row.empty()) {
-    if (parameters.has(1) && static_cast<int64_t>(row.size()) < size) {
-      interpreter.budget().bytes(checked_multiply(size, sizeof(Value)));
-      row.resize(static_cast<size_t>(size), parameters[1]);
-    }
-    rows.push_back(interpreter.list(std::move(row)));
+  if (row.empty()) return rows;
+  const Value filled = Value::integer(static_cast<int64_t>(row.size()));
+  if (!filling.is(Kind::none) && ordered(interpreter.budget(), Order::less, filled, size)) {
+    const auto missing = apply(interpreter, BinaryOperator::subtract, size, filled).index();
+    if (!missing) fail(fmt::format("batch() needs an integer, not '{}'", type_name(size)));
+    interpreter.budget().bytes(checked_multiply(*missing, sizeof(Value)));
+    row.insert(row.end(), static_cast<size_t>(*missing), filling);
   }
-  return generator(interpreter, std::move(rows));
+  rows.push_back(interpreter.list(std::move(row)));
+  return rows;
 }
 
-Value slice_filter(Interpreter& interpreter, const Value& input, Arguments arguments) {
-  const Parameters parameters("slice", std::move(arguments), {"slices", "fill_with"}, 1);
-  const int64_t slices = parameters.integer(0, 0);
-  if (slices == 0) fail("integer division or modulo by zero");
+Value batch(Interpreter& interpreter, const Value& input, Arguments arguments) {
+  const Parameters parameters("batch", std::move(arguments), {"linecount", "fill_with"}, 1);
+  return lazy(interpreter, input, parameters.values(), [input, parameters](Interpreter& running) {
+    return batches(running, input, parameters[0], parameters.get(1, {}));
+  });
+}
+
+Values slices(Interpreter& interpreter, const Value& input, int64_t count, const Value& filling) {
+  if (count == 0) fail("integer division or modulo by zero");
   const Values items = iterate(interpreter, input);
   const auto size = static_cast<int64_t>(items.size());
   Values columns;
   int64_t begin = 0;
-  for (int64_t i = 0; i < slices; ++i) {
-    const bool extra = i < size % slices;
-    const int64_t end = begin + size / slices + extra;
+  for (int64_t i = 0; i < count; ++i) {
+    const bool extra = i < size % count;
+    const int64_t end = begin + size / count + extra;
     Values column(items.begin() + begin, items.begin() + end);
-    if (parameters.has(1) && !extra) column.push_back(parameters[1]);
+    if (!filling.is(Kind::none) && !extra) column.push_back(filling);
     interpreter.budget().bytes(sizeof(Sequence));
     columns.push_back(interpreter.list(std::move(column)));
     begin = end;
   }
-  return generator(interpreter, std::move(columns));
+  return columns;
+}
+
+Value slice_filter(Interpreter& interpreter, const Value& input, Arguments arguments) {
+  const Parameters parameters("slice", std::move(arguments), {"slices", "fill_with"}, 1);
+  return lazy(interpreter, input, parameters.values(), [input, parameters](Interpreter& running) {
+    return slices(running, input, parameters.integer(0, 0), parameters.get(1, {}));
+  });
 }
 
 // --- applying filters and tests to each item ---
 
-Value map(Interpreter& interpreter, const Value& input, Arguments arguments) {
-  if (!truthy(input)) return generator(interpreter, {});
+Values held(const Arguments& arguments) {
+  Values values = arguments.positional;
+  for (const auto& argument : arguments.named) values.push_back(argument.second);
+  return values;
+}
+
+// The first positional argument, taken off.
+std::optional<Value> take_first(Arguments& arguments) {
+  if (arguments.positional.empty()) return std::nullopt;
+  Value first = std::move(arguments.positional.front());
+  arguments.positional.erase(arguments.positional.begin());
+  return first;
+}
+
+Values mapped(Interpreter& interpreter, const Value& input, Arguments arguments) {
   Values results;
-  if (arguments.positional.empty() && !arguments.named.empty() && arguments.named[0].first != "default") {
+  if (!truthy(input)) return results;
+  const auto is_attribute = [](const auto& argument) { return argument.first == "attribute"; };
+  if (arguments.positional.empty() &&
+      std::any_of(arguments.named.begin(), arguments.named.end(), is_attribute)) {
     const Parameters parameters("map", std::move(arguments), {"attribute", "default"}, 1);
     const AttributePath path(parameters[0]);
     for (Value& item : iterate(interpreter, input)) {
       results.push_back(path.of(interpreter, std::move(item), parameters.get(1, {})));
     }
-    return generator(interpreter, std::move(results));
+    return results;
   }
-  if (arguments.positional.empty()) fail("map requires a filter argument");
-  const Value name = arguments.positional[0];
-  arguments.positional.erase(arguments.positional.begin());
-  if (!name.is(Kind::string)) fail(fmt::format("map needs the name of a filter, not {}", type_name(name)));
+  const std::optional<Value> name = take_first(arguments);
+  if (!name) fail("map requires a filter argument");
+  if (!name->is(Kind::string)) fail(fmt::format("map needs the name of a filter, not {}", type_name(*name)));
   for (Value& item : iterate(interpreter, input)) {
-    results.push_back(interpreter.filter(name.text(), std::move(item), arguments));
+    results.push_back(interpreter.filter(name->text(), std::move(item), arguments));
   }
-  return generator(interpreter, std::move(results));
+  return results;
+}
+
+Value map(Interpreter& interpreter, const Value& input, Arguments arguments) {
+  return lazy(interpreter, input, held(arguments),
+              [input, arguments](Interpreter& running) { return mapped(running, input, arguments); });
+}
+
+Values chosen(Interpreter& interpreter, const Value& input, Arguments arguments, bool keep,
+              bool by_attribute) {
+  Values passing;
+  if (!truthy(input)) return passing;
+  const std::optional<Value> attribute = by_attribute ? take_first(arguments) : Value();
+  if (!attribute) fail("Missing parameter for attribute name");
+  const AttributePath path(*attribute);
+  const std::optional<Value> test = take_first(arguments);
+  if (test && !test->is(Kind::string)) {
+    fail(fmt::format("select needs the name of a test, not {}", type_name(*test)));
+  }
+  for (Value& item : iterate(interpreter, input)) {
+    const Value value = path.of(interpreter, item);
+    const bool passes = test ? interpreter.test(test->text(), value, arguments) : truthy(value);
+    if (passes == keep) passing.push_back(std::move(item));
+  }
+  return passing;
 }
 
 template <bool keep, bool by_attribute>
 Value choose(Interpreter& interpreter, const Value& input, Arguments arguments) {
-  if (!truthy(input)) return generator(interpreter, {});
-  Values& positional = arguments.positional;
-  const auto take = [&] {
-    Value value = std::move(positional.front());
-    positional.erase(positional.begin());
-    return value;
-  };
-  Value attribute;
-  if (by_attribute) {
-    if (positional.empty()) fail("Missing parameter for attribute name");
-    attribute = take();
-  }
-  const AttributePath path(attribute);
-  std::optional<Value> test;
-  if (!positional.empty()) {
-    test = take();
-    if (!test->is(Kind::string))
-      fail(fmt::format("select needs the name of a test, not {}", type_name(*test)));
-  }
-  Values chosen;
-  for (Value& item : iterate(interpreter, input)) {
-    const Value value = path.of(interpreter, item);
-    const bool passes = test ? interpreter.test(test->text(), value, arguments) : truthy(value);
-    if (passes == keep) chosen.push_back(std::move(item));
-  }
-  return generator(interpreter, std::move(chosen));
+  return lazy(interpreter, input, held(arguments), [input, arguments](Interpreter& running) {
+    return chosen(running, input, arguments, keep, by_attribute);
+  });
 }
 
 constexpr NamedFilter kFilters[] = {

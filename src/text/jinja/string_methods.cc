@@ -37,7 +37,7 @@ Value mapped(Interpreter& interpreter, const Value& self, Arguments arguments) {
   return derived(interpreter, self, map(self.text()));
 }
 
-template <bool (*predicate)(char32_t)>
+template <bool (*predicate)(char32_t), bool if_empty = false>
 Value all_characters(Interpreter& interpreter, const Value& self, Arguments arguments) {
   const Parameters parameters("a string method", std::move(arguments), {});
   const std::string& text = self.text();
@@ -45,21 +45,11 @@ Value all_characters(Interpreter& interpreter, const Value& self, Arguments argu
   for (size_t i = 0; i < text.size();) {
     if (!predicate(decode(text, i))) return Value::boolean(false);
   }
-  return Value::boolean(!text.empty());
+  return Value::boolean(if_empty || !text.empty());
 }
 
 bool is_ascii(char32_t c) {
   return c < 0x80;
-}
-
-Value isascii(Interpreter& interpreter, const Value& self, Arguments arguments) {
-  return self.text().empty() ? Value::boolean(true)
-                             : all_characters<is_ascii>(interpreter, self, std::move(arguments));
-}
-
-Value isprintable(Interpreter& interpreter, const Value& self, Arguments arguments) {
-  return self.text().empty() ? Value::boolean(true)
-                             : all_characters<is_printable>(interpreter, self, std::move(arguments));
 }
 
 Value isidentifier(Interpreter&, const Value& self, Arguments arguments) {
@@ -208,7 +198,7 @@ Value split_method(Interpreter& interpreter, const Value& self, Arguments argume
 Value splitlines(Interpreter& interpreter, const Value& self, Arguments arguments) {
   const Parameters parameters("splitlines", std::move(arguments), {"keepends"});
   interpreter.budget().step(static_cast<int64_t>(self.text().size() >> 4));
-  return list_of(interpreter, self, split_lines(self.text(), parameters.flag(0, false)));
+  return list_of(interpreter, self, split_lines(self.text(), parameters.integer(0, 0) != 0));
 }
 
 template <bool from_right>
@@ -347,13 +337,13 @@ constexpr NamedMethod kStringMethods[] = {
     {"index", found<false, Missing::error>},
     {"isalnum", all_characters<is_alnum>},
     {"isalpha", all_characters<is_alpha>},
-    {"isascii", isascii},
+    {"isascii", all_characters<is_ascii, true>},
     {"isdecimal", all_characters<is_decimal>},
     {"isdigit", all_characters<is_digit>},
     {"isidentifier", isidentifier},
     {"islower", has_case<is_lower, is_upper>},
     {"isnumeric", all_characters<is_numeric>},
-    {"isprintable", isprintable},
+    {"isprintable", all_characters<is_printable, true>},
     {"isspace", all_characters<is_space>},
     {"istitle", istitle},
     {"isupper", has_case<is_upper, is_lower>},

@@ -183,32 +183,6 @@ Value xml_attributes(Interpreter& interpreter, const Value& input, Arguments arg
   return Value::string(out.take());
 }
 
-Value strip_tags(Interpreter& interpreter, const Value& input, Arguments arguments) {
-  const Parameters parameters("striptags", std::move(arguments), {});
-  std::string text = str(interpreter.budget(), input);
-  const auto remove = [&](std::string_view open, std::string_view close) {
-    std::string out;
-    size_t begin = 0;
-    for (size_t at = 0; (at = text.find(open, begin)) != std::string::npos;) {
-      const size_t end = text.find(close, at);
-      if (end == std::string::npos) break;
-      out.append(text, begin, at - begin);
-      begin = end + close.size();
-    }
-    text = out.append(text, std::min(begin, text.size()));
-  };
-  remove("<!--", "-->");
-  remove("<", ">");
-  Writer out(interpreter.budget());
-  bool first = true;
-  for (const std::string_view word : split(text, nullptr, -1, false)) {
-    if (!first) out << " ";
-    first = false;
-    out << word;
-  }
-  return Value::string(out.take());
-}
-
 std::string quoted_for_url(Interpreter& interpreter, const Value& value, bool in_query) {
   std::string out;
   for (const char c : str(interpreter.budget(), value)) {
@@ -247,6 +221,12 @@ Value urlencode(Interpreter& interpreter, const Value& input, Arguments argument
 
 // --- numbers ---
 
+// int(text, base), where any complaint about the base is as good as one about the text.
+std::optional<int64_t> integer_in(const std::string& text, const Value& base) {
+  const auto index = base.index();
+  return index ? parse_integer(text, static_cast<int>(std::clamp<int64_t>(*index, -1, 99))) : std::nullopt;
+}
+
 Value to_integer(Interpreter&, const Value& input, Arguments arguments) {
   const Parameters parameters("int", std::move(arguments), {"default", "base"});
   if (input.is(Kind::undefined)) fail(input.as_undefined().message);
@@ -256,10 +236,8 @@ Value to_integer(Interpreter&, const Value& input, Arguments arguments) {
   if (input.is(Kind::real)) {
     real = input.as_real();
   } else if (input.is(Kind::string)) {
-    if (const auto value = parse_integer(
-            input.text(), static_cast<int>(std::clamp<int64_t>(parameters.integer(1, 10), -1, 99)))) {
-      return Value::integer(*value);
-    }
+    const auto value = integer_in(input.text(), parameters.get(1, Value::integer(10)));
+    if (value) return Value::integer(*value);
     real = parse_real(input.text());  // "42.5" makes 42
   }
   if (real && std::isfinite(*real)) return Value::integer(truncate_real(*real));
@@ -289,8 +267,11 @@ Value absolute(Interpreter&, const Value& input, Arguments arguments) {
 
 Value round_filter(Interpreter& interpreter, const Value& input, Arguments arguments) {
   const Parameters parameters("round", std::move(arguments), {"precision", "method"});
-  const int64_t precision = parameters.integer(0, 0);
   const std::string method = parameters.given(1) ? parameters.string(1) : "common";
+  if (method == "common" && parameters.given(0) && !parameters.has(0) && input.is(Kind::real)) {
+    return Value::integer(truncate_real(round_real(input.as_real(), 0)));  // round(x, None) makes an int
+  }
+  const int64_t precision = parameters.has(0) ? parameters.integer(0, 0) : 0;
   if (method == "common") {
     if (const auto index = input.index()) return Value::integer(round_integer(*index, precision));
     if (input.is(Kind::real)) return Value::real(round_real(input.as_real(), precision));
@@ -362,7 +343,7 @@ Value tojson(Interpreter& interpreter, const Value& input, Arguments arguments) 
 }
 
 Value unsupported(Interpreter&, const Value&, Arguments) {
-  fail("the filters pprint, random, urlize and wordwrap are not supported in a chat template");
+  fail("the filters pprint, random, striptags, urlize and wordwrap are not supported in a chat template");
 }
 
 constexpr NamedFilter kFilters[] = {
@@ -384,7 +365,7 @@ constexpr NamedFilter kFilters[] = {
     {"round", round_filter},
     {"safe", safe},
     {"string", string_filter},
-    {"striptags", strip_tags},
+    {"striptags", unsupported},
     {"title", mapped<title>},
     {"tojson", tojson},
     {"trim", trim},
