@@ -17,15 +17,6 @@ void pause() {
 #endif
 }
 
-constexpr int kLoopShift = 32;
-
-uint32_t loop_of(uint64_t ticket) {
-  return static_cast<uint32_t>(ticket >> kLoopShift);
-}
-int64_t item_of(uint64_t ticket) {
-  return static_cast<int64_t>(ticket & 0xffffffffu);
-}
-
 }  // namespace
 
 ThreadPool::ThreadPool(int threads) {
@@ -47,36 +38,30 @@ void ThreadPool::run(int64_t items, Body body) {
     for (int64_t item = 0; item < items; ++item) body(item, 0);
     return;
   }
-  const uint32_t loop = loops_.load(std::memory_order_relaxed) + 1;
-  body_.store(&body, std::memory_order_relaxed);
-  items_.store(items, std::memory_order_relaxed);
+  body_ = &body;
+  items_ = items;
   unfinished_.store(items, std::memory_order_relaxed);
-  ticket_.store(static_cast<uint64_t>(loop) << kLoopShift, std::memory_order_release);
-  loops_.store(loop);
+  unclaimed_.store(items, std::memory_order_release);
+  ++loops_;
   if (sleepers_.load() > 0) loops_.notify_all();
 
-  while (run_one(loop, 0)) {
+  while (run_one(0)) {
   }
   while (unfinished_.load(std::memory_order_acquire) > 0) pause();
 }
 
-// Claims and runs one item of the given loop; false when none is left to claim.
-bool ThreadPool::run_one(uint32_t loop, int worker) {
-  uint64_t ticket = ticket_.load(std::memory_order_acquire);
-  while (true) {
-    // These belong to the ticket's loop if the exchange below succeeds: while an item of a loop is
-    // unclaimed, run() has not returned and cannot have stored the next loop's.
-    const Body* body = body_.load(std::memory_order_relaxed);
-    const int64_t items = items_.load(std::memory_order_relaxed);
-    if (loop_of(ticket) != loop || item_of(ticket) >= items) return false;
-    if (!ticket_.compare_exchange_weak(ticket, ticket + 1, std::memory_order_acq_rel,
-                                       std::memory_order_acquire)) {
-      continue;
-    }
-    (*body)(item_of(ticket), worker);
-    unfinished_.fetch_sub(1, std::memory_order_acq_rel);
-    return true;
-  }
+// Claims and runs one item; false when none is left to claim. A worker that comes late may claim an item of
+// another loop than the one that woke it: the loop is read only once an item of it is claimed, and from then
+// until that item is finished run() cannot return.
+bool ThreadPool::run_one(int worker) {
+  int64_t left = unclaimed_.load(std::memory_order_relaxed);
+  do {
+    if (left == 0) return false;
+  } while (!unclaimed_.compare_exchange_weak(left, left - 1, std::memory_order_acquire,
+                                             std::memory_order_relaxed));
+  (*body_)(items_ - left, worker);
+  unfinished_.fetch_sub(1, std::memory_order_release);
+  return true;
 }
 
 void ThreadPool::work(int worker) {
@@ -90,7 +75,7 @@ void ThreadPool::work(int worker) {
     }
     if (stop_) return;
     seen = loops_.load();
-    while (run_one(seen, worker)) {
+    while (run_one(worker)) {
     }
   }
 }

@@ -29,14 +29,14 @@ class ThreadPool {
 
  private:
   void work(int worker);
-  bool run_one(uint32_t loop, int worker);
+  bool run_one(int worker);
 
-  // The loop's number and its next unclaimed item in one word, so that a worker that wakes up late can
-  // neither claim an item of a loop that has ended nor one of a loop that it has not seen.
-  std::atomic<uint64_t> ticket_{0};
-  std::atomic<int64_t> items_{0};
-  std::atomic<const Body*> body_{nullptr};
+  // The current loop. run() writes it while no item is unfinished; only who has claimed an item reads it.
+  const Body* body_ = nullptr;
+  int64_t items_ = 0;
+  std::atomic<int64_t> unclaimed_{0};
   std::atomic<int64_t> unfinished_{0};
+
   std::atomic<uint32_t> loops_{0};  // what idle workers wait on
   std::atomic<int> sleepers_{0};
   std::atomic<bool> stop_{false};

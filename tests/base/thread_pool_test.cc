@@ -47,14 +47,17 @@ TEST(ThreadPool, RunsEachItemOnce) {
   }
 }
 
-// Loops that follow one another at once meet workers that wake up late, or are still inside the one before.
+// Loops that follow one another at once meet workers that wake up late or still look for an item of the one
+// before. The number of items changes, so that an item past the end of one loop is one of the next.
 TEST(ThreadPool, ManyShortLoopsDoNotMix) {
-  ThreadPool pool(4);
-  std::vector<int64_t> slots(8, -1);
-  for (int64_t loop = 0; loop < 20'000; ++loop) {
-    const int64_t items = 2 + loop % 7;
-    pool.run(items, [&slots, loop](int64_t item, int) { slots[static_cast<size_t>(item)] = loop; });
-    for (int64_t item = 0; item < items; ++item) ASSERT_EQ(slots[static_cast<size_t>(item)], loop);
+  for (const int threads : {2, 4}) {
+    ThreadPool pool(threads);
+    std::vector<int64_t> slots(8, -1);
+    for (int64_t loop = 0; loop < 200'000; ++loop) {
+      const int64_t items = 2 + loop % 7;
+      pool.run(items, [&slots, loop](int64_t item, int) { slots[static_cast<size_t>(item)] = loop; });
+      for (int64_t item = 0; item < items; ++item) ASSERT_EQ(slots[static_cast<size_t>(item)], loop);
+    }
   }
 }
 
