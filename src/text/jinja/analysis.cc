@@ -1,11 +1,10 @@
 #include "text/jinja/analysis.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <map>
 #include <set>
 
+#include "base/error.h"
 #include "text/jinja/filters.h"
 #include "text/jinja/tests.h"
 

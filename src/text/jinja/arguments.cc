@@ -1,8 +1,8 @@
 #include "text/jinja/arguments.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+
+#include "base/error.h"
 
 namespace indexshare::jinja {
 

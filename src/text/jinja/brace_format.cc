@@ -1,9 +1,8 @@
 // "{}".format(values).
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <limits>
 
+#include "base/error.h"
 #include "text/jinja/format.h"
 #include "text/jinja/format_spec.h"
 #include "text/jinja/interpreter.h"

@@ -1,10 +1,9 @@
 #include "text/jinja/expression_parser.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <iterator>
 
+#include "base/error.h"
 #include "text/jinja/unicode.h"
 
 namespace indexshare::jinja {

@@ -1,9 +1,8 @@
 // The functions that every template can call.
-#include <fmt/format.h>
-
 #include <array>
 #include <ctime>
 
+#include "base/error.h"
 #include "text/jinja/arguments.h"
 #include "text/jinja/interpreter.h"
 #include "text/jinja/objects.h"

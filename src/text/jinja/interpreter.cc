@@ -1,7 +1,6 @@
 #include "text/jinja/interpreter.h"
 
-#include <fmt/format.h>
-
+#include "base/error.h"
 #include "text/jinja/filters.h"
 #include "text/jinja/json_values.h"
 #include "text/jinja/loop.h"

@@ -1,10 +1,9 @@
 #include "text/jinja/json_values.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 
+#include "base/error.h"
 #include "text/jinja/unicode.h"
 
 namespace indexshare::jinja {

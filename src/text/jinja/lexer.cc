@@ -1,11 +1,10 @@
 #include "text/jinja/lexer.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <charconv>
 #include <optional>
 
+#include "base/error.h"
 #include "text/jinja/numbers.h"
 #include "text/jinja/unicode.h"
 

@@ -1,7 +1,6 @@
 #include "text/jinja/loop.h"
 
-#include <fmt/format.h>
-
+#include "base/error.h"
 #include "text/jinja/objects.h"
 #include "text/jinja/operators.h"
 #include "text/jinja/unicode.h"

@@ -1,9 +1,8 @@
 #include "text/jinja/methods.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
+#include "base/error.h"
 #include "text/jinja/arguments.h"
 #include "text/jinja/interpreter.h"
 #include "text/jinja/operators.h"

@@ -1,12 +1,11 @@
 #include "text/jinja/numbers.h"
 
-#include <fmt/format.h>
-
 #include <charconv>
 #include <cmath>
 #include <limits>
 #include <string>
 
+#include "base/error.h"
 #include "text/jinja/operators.h"
 #include "text/jinja/unicode.h"
 

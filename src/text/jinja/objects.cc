@@ -1,9 +1,8 @@
 #include "text/jinja/objects.h"
 
-#include <fmt/format.h>
-
 #include <iterator>
 
+#include "base/error.h"
 #include "text/jinja/interpreter.h"
 #include "text/jinja/operators.h"
 

@@ -1,10 +1,9 @@
 #include "text/jinja/operators.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 
+#include "base/error.h"
 #include "text/jinja/format.h"
 #include "text/jinja/interpreter.h"
 #include "text/jinja/methods.h"

@@ -1,11 +1,10 @@
 // A recursive-descent parser with one function per statement.
 #include "text/jinja/parser.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <iterator>
 
+#include "base/error.h"
 #include "text/jinja/analysis.h"
 #include "text/jinja/expression_parser.h"
 #include "text/jinja/unicode.h"

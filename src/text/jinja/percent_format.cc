@@ -1,10 +1,9 @@
 // "%s" % value.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
+#include "base/error.h"
 #include "text/jinja/format.h"
 #include "text/jinja/format_spec.h"
 #include "text/jinja/interpreter.h"

@@ -1,8 +1,7 @@
 // The filters over sequences and mappings, and those that choose values.
-#include <fmt/format.h>
-
 #include <algorithm>
 
+#include "base/error.h"
 #include "text/jinja/arguments.h"
 #include "text/jinja/filters.h"
 #include "text/jinja/interpreter.h"

@@ -1,8 +1,7 @@
 // Python's string methods. Positions are code points outside and bytes inside.
-#include <fmt/format.h>
-
 #include <algorithm>
 
+#include "base/error.h"
 #include "text/jinja/arguments.h"
 #include "text/jinja/format.h"
 #include "text/jinja/interpreter.h"

@@ -1,9 +1,8 @@
 // The filters that make text or numbers.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 
+#include "base/error.h"
 #include "text/jinja/arguments.h"
 #include "text/jinja/filters.h"
 #include "text/jinja/format.h"

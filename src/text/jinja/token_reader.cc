@@ -1,9 +1,8 @@
 #include "text/jinja/token_reader.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
+#include "base/error.h"
 #include "text/jinja/unicode.h"
 
 namespace indexshare::jinja {

@@ -1,13 +1,13 @@
 // Character classes and case mapping come from utf8proc, corrected by unicode_tables.h where Python differs.
 #include "text/jinja/unicode.h"
 
-#include <fmt/format.h>
-#include <string.h>
 #include <utf8proc.h>
 
 #include <algorithm>
+#include <cstring>
 #include <iterator>
 
+#include "base/error.h"
 #include "text/jinja/unicode_tables.h"
 
 namespace indexshare::jinja {

@@ -1,13 +1,12 @@
 #include "text/jinja/value.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <compare>
 #include <functional>
 
+#include "base/error.h"
 #include "text/jinja/unicode.h"
 
 namespace indexshare::jinja {
