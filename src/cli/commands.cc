@@ -11,6 +11,7 @@ std::span<const Command> all_commands() {
       {"template", "turn messages into the text of a prompt", add_template},
       {"perplexity", "measure how well a model predicts a text", add_perplexity},
       {"dump", "write logits, selections, routes and hidden states to a file", add_dump},
+      {"bench", "measure the speed of a model, or of a geometry with random weights", add_bench},
       {"flops", "count the arithmetic of one token, part by part", add_flops},
   };
   return kCommands;

@@ -10,6 +10,7 @@ namespace indexshare::cli {
 std::span<const Command> all_commands();
 
 // Each in the file of its name.
+Action add_bench(CLI::App& command);
 Action add_chat(CLI::App& command);
 Action add_dump(CLI::App& command);
 Action add_flops(CLI::App& command);

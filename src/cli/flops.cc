@@ -3,7 +3,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <charconv>
 #include <memory>
 
 #include "base/error.h"
@@ -11,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/units.h"
 
 namespace indexshare::cli {
 namespace {
@@ -50,24 +50,6 @@ constexpr std::array kConventions = {
                "Attention with expanded heads, the convention of the published figures"},
     Convention{AttentionForm::latent, "latent",
                "Attention in the latent space (queries absorbed), as this engine computes it"}};
-
-// "131072", "128K" or "1M", where K is 1024 and M is 1024 K.
-int64_t parse_context(const std::string& text) {
-  std::string_view digits = text;
-  int64_t unit = 1;
-  if (!digits.empty() && (digits.back() == 'K' || digits.back() == 'M')) {
-    unit = digits.back() == 'K' ? kKibi : kMebi;
-    digits.remove_suffix(1);
-  }
-  int64_t value = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (error != std::errc() || end != digits.data() + digits.size() || value < 1 ||
-      value > kMaxContext / unit) {
-    refuse_usage(fmt::format(
-        "--context is \"{}\", expected a number of tokens such as 131072, 128K or 1M, at most 1024M", text));
-  }
-  return value * unit;
-}
 
 // 1,048,576
 std::string grouped(int64_t number) {
@@ -190,10 +172,12 @@ Action add_flops(CLI::App& command) {
           "--context",
           [options](const std::vector<std::string>& texts) {
             options->contexts.clear();
-            for (const std::string& text : texts) options->contexts.push_back(parse_context(text));
+            for (const std::string& text : texts) {
+              options->contexts.push_back(parse_tokens("--context", text, 1, kMaxContext));
+            }
           },
           "contexts in tokens, as in 131072, 128K or 1M (default: 32K 64K 128K 256K 512K 1M)")
-      ->type_name("N...");
+      ->type_name("N");
   command.add_flag("--json", options->json, "print one JSON object");
   return [options] { return run(*options); };
 }

@@ -11,6 +11,7 @@
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/units.h"
 #include "model/config.h"
 #include "model/generation_config.h"
 #include "model/parameters.h"
@@ -75,14 +76,6 @@ std::string grouped(const Config& config) {
 
 int64_t sparse_layers(const Config& config) {
   return std::count(config.mlp_sparse.begin(), config.mlp_sparse.end(), true);
-}
-
-std::string bytes_text(int64_t bytes) {
-  constexpr std::array kUnits = {"B", "kB", "MB", "GB", "TB"};
-  auto value = static_cast<double>(bytes);
-  size_t unit = 0;
-  for (; value >= 1000 && unit + 1 < kUnits.size(); ++unit) value /= 1000;
-  return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.4g} {}", value, kUnits[unit]);
 }
 
 std::string count_text(int64_t count) {

@@ -3,6 +3,7 @@
 #include <histedit.h>
 
 #include <clocale>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
@@ -45,7 +46,7 @@ class Editor final : public LineReader {
     el_set(edit_, EL_EDITOR, "emacs");
     el_set(edit_, EL_HIST, history, history_);
     // Ctrl-C is a key here, not a signal, so that it can give up a line without ending the program.
-    el_set(edit_, EL_SETTY, "-d", "-isig", nullptr);
+    el_set(edit_, EL_SETTY, "-d", "intr=", nullptr);
     el_set(edit_, EL_ADDFN, "cancel-line", "give up the line", &Editor::cancel);
     el_set(edit_, EL_BIND, "^C", "cancel-line", nullptr);
     el_set(edit_, EL_BIND, "^R", "em-inc-search-prev", nullptr);
@@ -82,7 +83,9 @@ class Editor final : public LineReader {
     continued_ = continued;
     cancelled_ = false;
     int length = 0;
+    const auto handler = std::signal(SIGINT, SIG_IGN);  // one that comes before the keys are ours
     const char* line = el_gets(edit_, &length);
+    std::signal(SIGINT, handler);
     if (cancelled_) {
       print_error("^C\n");
       return {Entry::Kind::cancelled, {}};

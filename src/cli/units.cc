@@ -1,0 +1,37 @@
+#include "cli/units.h"
+
+#include <array>
+#include <charconv>
+
+#include "base/error.h"
+#include "cli/app.h"
+
+namespace indexshare::cli {
+
+std::string bytes_text(int64_t bytes) {
+  constexpr std::array kUnits = {"B", "kB", "MB", "GB", "TB", "PB"};
+  auto value = static_cast<double>(bytes);
+  size_t unit = 0;
+  for (; value >= 1000 && unit + 1 < kUnits.size(); ++unit) value /= 1000;
+  return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.4g} {}", value, kUnits[unit]);
+}
+
+int64_t parse_tokens(std::string_view flag, std::string_view text, int64_t min, int64_t max) {
+  std::string_view digits = text;
+  int64_t unit = 1;
+  if (!digits.empty() && (digits.back() == 'K' || digits.back() == 'M')) {
+    unit = digits.back() == 'K' ? int64_t{1} << 10 : int64_t{1} << 20;
+    digits.remove_suffix(1);
+  }
+  int64_t value = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (error != std::errc() || end != digits.data() + digits.size() || value < 0 || value > max / unit ||
+      value * unit < min) {
+    refuse_usage(
+        fmt::format("{} is \"{}\", expected a number of tokens from {} to {}, such as 131072, 128K or 1M",
+                    flag, text, min, max));
+  }
+  return value * unit;
+}
+
+}  // namespace indexshare::cli

@@ -1,0 +1,17 @@
+// Sizes and counts of tokens, as people write and read them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace indexshare::cli {
+
+/// "13.58 MB", in powers of 1000.
+std::string bytes_text(int64_t bytes);
+
+/// A count of tokens in [min, max]: "131072", "128K" or "1M", where K is 1024 and M is 1024 K. For use while
+/// arguments are read: refuses what it does not understand.
+int64_t parse_tokens(std::string_view flag, std::string_view text, int64_t min, int64_t max);
+
+}  // namespace indexshare::cli
