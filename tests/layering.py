@@ -36,6 +36,7 @@ THIRD_PARTY = {
     "fmt/": "base",
     "nlohmann/": "base",
     "liburing": "checkpoint",
+    "cpuid.h": "cpu",
     "immintrin.h": "cpu",
     "arm_neon.h": "cpu",
     "hwy/": "cpu",
@@ -57,7 +58,7 @@ THIRD_PARTY = {
 
 # Operating system headers, and the layers that talk to the operating system.
 SYSTEM = re.compile(r"(arpa|linux|net|netinet|sys)/\w+\.h|(errno|fcntl|poll|pthread|sched|signal|termios|unistd)\.h")
-SYSTEM_LAYERS = {"base", "checkpoint", "server", "cli"}
+SYSTEM_LAYERS = {"base", "checkpoint", "cpu", "server", "cli"}  # cpu: it asks for the registers of AMX
 
 # Where #if may stand: the backends, and single files with a reason.
 CONDITIONAL_LAYERS = {"cpu", "cuda"}

@@ -20,14 +20,13 @@ Error make_error(fmt::format_string<Args...> format, Args&&... args) {
 #define INDEXSHARE_CONCAT(a, b) INDEXSHARE_CONCAT_(a, b)
 
 /// Returns the error of a Result<void> expression from the enclosing function, if it has one.
-#define RETURN_IF_ERROR(expr)                                            \
-  do {                                                                   \
-    if (auto result_ = (expr); !result_.ok()) return result_.error();    \
+#define RETURN_IF_ERROR(expr)                                         \
+  do {                                                                \
+    if (auto result_ = (expr); !result_.ok()) return result_.error(); \
   } while (false)
 
 /// `ASSIGN_OR_RETURN(auto x, f())`: x = the value of f(), or return its error.
-#define ASSIGN_OR_RETURN(lhs, expr) \
-  ASSIGN_OR_RETURN_IMPL(INDEXSHARE_CONCAT(result_, __LINE__), lhs, expr)
+#define ASSIGN_OR_RETURN(lhs, expr) ASSIGN_OR_RETURN_IMPL(INDEXSHARE_CONCAT(result_, __LINE__), lhs, expr)
 #define ASSIGN_OR_RETURN_IMPL(tmp, lhs, expr) \
   auto tmp = (expr);                          \
   if (!tmp.ok()) return tmp.error();          \
