@@ -46,7 +46,7 @@ class Editor final : public LineReader {
     el_set(edit_, EL_EDITOR, "emacs");
     el_set(edit_, EL_HIST, history, history_);
     // Ctrl-C is a key here, not a signal, so that it can give up a line without ending the program.
-    el_set(edit_, EL_SETTY, "-d", "intr=", nullptr);
+    el_set(edit_, EL_SETTY, "-d", "-isig", nullptr);
     el_set(edit_, EL_ADDFN, "cancel-line", "give up the line", &Editor::cancel);
     el_set(edit_, EL_BIND, "^C", "cancel-line", nullptr);
     el_set(edit_, EL_BIND, "^R", "em-inc-search-prev", nullptr);

@@ -55,45 +55,45 @@ class OnATerminal(TestCase):
     def test_a_conversation(self):
         with self.chat() as terminal:
             terminal.wait_for("/help lists the commands.")
-            terminal.wait_for("> ")
+            terminal.wait_for_prompt()
             terminal.type(QUESTION + "\r")
             terminal.wait_for(PARROT)
             terminal.wait_for(" generated at ")
-            terminal.wait_for("> ")
+            terminal.wait_for_prompt()
             terminal.type("/fly\r")
             terminal.wait_for("there is no command /fly")
-            terminal.wait_for("> ")
+            terminal.wait_for_prompt()
             terminal.type("/help\r")
             terminal.wait_for("/system TEXT")
-            terminal.wait_for("> ")
+            terminal.wait_for_prompt()
             terminal.type("\x04")
             self.assertEqual(terminal.end(), 0)
         self.assertIn("parrakeet", (self.directory / "indexshare/chat_history").read_text())
 
     def test_ctrl_c_stops_the_answer_and_not_the_program(self):
         with self.chat(*LONG) as terminal:
-            terminal.wait_for("> ")
+            terminal.wait_for_prompt()
             terminal.type("Define bird.\r")
             terminal.wait_for("bird:")
             terminal.type("\x03")
             terminal.wait_for(" generated at ")
-            terminal.wait_for("> ")
+            terminal.wait_for_prompt()
             terminal.type("/exit\r")
             self.assertEqual(terminal.end(), 0)
 
     def test_ctrl_c_gives_up_a_line(self):
         with self.chat() as terminal:
-            terminal.wait_for("> ")
+            terminal.wait_for_prompt()
             terminal.type("never sent\x03")
             terminal.wait_for("^C")
-            terminal.wait_for("> ")
+            terminal.wait_for_prompt()
             terminal.type(QUESTION + "\r")
             terminal.wait_for(PARROT)
-            terminal.wait_for("> ")
+            terminal.wait_for_prompt()
             terminal.type("\x1b[A")  # the history's last line
             terminal.wait_for(QUESTION)
             terminal.type("\x03")
-            terminal.wait_for("> ")
+            terminal.wait_for_prompt()
             terminal.type("\x04")
             self.assertEqual(terminal.end(), 0)
 

@@ -10,6 +10,7 @@ import unittest
 from support import LIMIT, PARROT, POCKET, PROGRAM, ROOT, SHARED, TINY, TestCase, Terminal
 
 QUESTION = "What is a parrakeet?"
+END_THINK = 4086  # </think>
 
 
 class Run(TestCase):
@@ -54,6 +55,32 @@ class Run(TestCase):
         plain = self.answer("What is a zorbling?")
         told = self.answer("What is a zorbling?", "--system", notes)
         self.assertGreater(told["usage"]["prompt_tokens"], plain["usage"]["prompt_tokens"])
+
+    def test_reasoning_is_kept_apart(self):
+        prompt = "[gMASK]<sop><|user|>" + QUESTION + "<|assistant|><think>"
+        arguments = ["--raw", prompt, "--max-tokens", "5", "--ignore-eos",
+                     "--logit-bias", f"{END_THINK}=-100"]
+        answer = self.answer(*arguments)
+        self.assertEqual(answer["text"], "")
+        self.assertTrue(answer["reasoning"])
+        self.assertEqual(answer["usage"]["reasoning_tokens"], 5)
+        self.assertEqual(self.succeeds("run", POCKET, *arguments).out.strip(), "")
+        with Terminal("run", POCKET, *arguments, state=self.directory) as terminal:
+            terminal.wait_for("\x1b[2m" + answer["reasoning"].replace("\n", "\r\n") + "\x1b[0m")
+            self.assertEqual(terminal.end(), 0)
+
+    def test_the_template_hears_how_much_to_reason(self):
+        for name in ["config.json", "generation_config.json", "model.safetensors", "tokenizer.json"]:
+            (self.directory / name).symlink_to(os.path.join(POCKET, name))
+        self.file("chat_template.jinja", "{{ raise_exception('effort %s, thinking %s' % (reasoning_effort or '-', "
+                                         "enable_thinking if enable_thinking is defined else '-')) }}")
+        for flags, heard in [([], "effort -, thinking -"), (["--thinking"], "effort -, thinking True"),
+                             (["--no-thinking"], "effort -, thinking False"),
+                             *[(["--reasoning-effort", e], "effort max, thinking True") for e in ["max", "xhigh"]],
+                             *[(["--reasoning-effort", e], "effort high, thinking True") for e in ["high", "medium", "low"]],
+                             *[(["--reasoning-effort", e], "effort -, thinking False") for e in ["minimal", "none"]]]:
+            with self.subTest(flags):
+                self.fails(1, heard, "run", self.directory, "hi", *flags)
 
     def test_one_seed_one_answer(self):
         sampled = ["Define bird.", "--temperature", "3", "--max-tokens", "12", "--ignore-eos"]
@@ -101,7 +128,7 @@ class Run(TestCase):
             out, err = process.communicate(timeout=LIMIT)
         self.assertEqual(process.returncode, 130)
         self.assertTrue((begun + out).endswith(b"\n"))
-        self.assertIn(b" generated at ", err)
+        self.assertIn(b" generated", err)
 
     def test_ctrl_c_leaves_whole_json(self):
         process = subprocess.Popen([PROGRAM, "run", POCKET, *self.LONG, "--json"], stdout=subprocess.PIPE,

@@ -7,6 +7,7 @@ import select
 import signal
 import subprocess
 import tempfile
+import termios
 import time
 import unittest
 
@@ -110,6 +111,15 @@ class Terminal:
                 raise AssertionError(f"ended without {text!r}; shown:\n{self.shown}")
         before, self.shown = self.shown.split(text, 1)
         return before
+
+    def wait_for_prompt(self):
+        """Until the program reads keys; it shows its prompt a moment before."""
+        self.wait_for("> ")
+        deadline = time.monotonic() + LIMIT
+        while termios.tcgetattr(self.fd)[3] & termios.ICANON:
+            if time.monotonic() > deadline:
+                raise AssertionError("the terminal still edits lines itself")
+            time.sleep(0.001)
 
     def end(self):
         """The exit code, once the program ends by itself."""
