@@ -356,10 +356,11 @@ struct AttendScratch {
         width(round_up(latent_width + rope, kTileDepth)),
         latent(round_up(latent_width, 32)),
         n(round_up(rows, kTileDepth)) {
-    std::byte* next = base;
+    bytes = 0;
     auto take = [&](auto*& pointer, int64_t count) {
-      pointer = reinterpret_cast<std::remove_reference_t<decltype(pointer)>>(next);
-      next += round_up(count * static_cast<int64_t>(sizeof(*pointer)), 64);
+      using Pointer = std::remove_reference_t<decltype(pointer)>;
+      pointer = base != nullptr ? reinterpret_cast<Pointer>(base + bytes) : nullptr;
+      bytes += round_up(count * static_cast<int64_t>(sizeof(*pointer)), 64);
     };
     take(q, groups * width * kTileRows);
     take(keys, 2 * kTileRows * width);
@@ -367,7 +368,6 @@ struct AttendScratch {
     take(weights, groups * n * kTileRows);
     take(values, kValueRows * latent);
     take(out, groups * kTileRows * latent);
-    bytes = next - base;
   }
 };
 
