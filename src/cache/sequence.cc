@@ -20,8 +20,8 @@ Result<void> SequenceCache::extend(int64_t tokens) {
     if (page == nullptr) {
       const int64_t limit = pool_->budget_bytes();
       for (; pages_.size() > had; pages_.pop_back()) pool_->release(pages_.back());
-      return make_error("no memory for the cache of {} tokens ({} bytes a token{})", length,
-                        pool_->layout().page_bytes / kPageTokens,
+      return make_error("no memory for the cache of {} tokens (a page for {} of them takes {} bytes{})",
+                        length, kPageTokens, pool_->layout().page_bytes,
                         limit > 0 ? fmt::format(", {} bytes allowed for all sequences", limit) : "");
     }
     pages_.push_back(page);

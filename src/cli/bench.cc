@@ -193,6 +193,9 @@ Action add_bench(CLI::App& command) {
     if (options->model.empty() == options->geometry.empty()) {
       refuse_usage("name either a model directory or a --geometry");
     }
+    if (options->plan.decode_steps == 0 && options->plan.prefill_tokens == 0) {
+      refuse_usage("--decode and --prefill are both 0: there is nothing to measure");
+    }
   });
   return [options] { return bench(*options); };
 }

@@ -33,6 +33,16 @@ Result<void> check(const GenerationRequest& request, const Engine& engine) {
                         engine.config().vocab_size);
     }
   }
+  if (request.max_tokens > 0 && request.sampling.min_tokens > request.max_tokens) {
+    return make_error("min_tokens is {}, more than max_tokens {}", request.sampling.min_tokens,
+                      request.max_tokens);
+  }
+  for (const int32_t id : request.stop_ids) {
+    if (id < 0 || id >= engine.config().vocab_size) {
+      return make_error("stop token id {} is outside the vocabulary of {} tokens", id,
+                        engine.config().vocab_size);
+    }
+  }
   for (const std::string& stop : request.stop) {
     if (stop.empty()) return make_error("a stop string is empty");
   }
@@ -157,6 +167,10 @@ Result<GenerationResult> generate(Session& session, const GenerationRequest& req
     const SampledToken token = sampler.sample(
         logits, position, too_early ? std::span<const int32_t>(stop_ids) : std::span<const int32_t>(),
         sampler_workspace);
+    if (token.exhausted) {
+      return make_error("the model's logits for position {} are not finite: its weights may be damaged",
+                        position);
+    }
     sampler.accept(token.id);
     result.ids.push_back(token.id);
     if (token.logprob) {
