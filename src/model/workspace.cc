@@ -36,10 +36,4 @@ void Workspace::resize(const Config& c, int64_t rows, int64_t logit_count) {
   }
 }
 
-int64_t Workspace::bytes() const {
-  int64_t total = 0;
-  for (const Buffer<float>& buffer : buffers_) total += buffer.bytes();
-  return total;
-}
-
 }  // namespace indexshare

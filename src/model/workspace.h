@@ -38,9 +38,6 @@ struct Workspace {
   /// Sets every view to a batch of `rows` tokens of which `logit_count` want logits.
   void resize(const Config& config, int64_t rows, int64_t logit_count);
 
-  /// Bytes held.
-  int64_t bytes() const;
-
  private:
   std::vector<Buffer<float>> buffers_;
 };
