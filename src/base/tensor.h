@@ -24,13 +24,6 @@ struct Tensor {
     view.cols = count;
     return view;
   }
-
-  /// The first `count` rows.
-  Tensor head(int64_t count) const {
-    Tensor view = *this;
-    view.rows = count;
-    return view;
-  }
 };
 
 }  // namespace indexshare
