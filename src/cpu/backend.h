@@ -58,9 +58,19 @@ class CpuBackend final : public Backend {
   };
   // Tokens that go through one MLP together.
   struct ExpertGroup {
-    const MlpWeights* mlp;
-    int64_t first_slot;
-    int64_t slots;
+    const MlpWeights* mlp = nullptr;
+    int64_t first_slot = 0;
+    int64_t slots = 0;
+    // Number of the group's first work item: in the loop over blocks of slots, over rows of the matrices.
+    int64_t first_block = 0, first_item = 0;
+  };
+  // What route() needs while it looks at a token.
+  struct Router {
+    std::vector<float> scores, choices;  // [experts] without and with the correction bias
+    std::vector<float> group_scores;
+    std::vector<int32_t> order;
+
+    void keep_best_groups(const RouterShape& shape);
   };
 
   Scratch& scratch(int worker) { return scratch_[static_cast<size_t>(worker)]; }
@@ -79,8 +89,11 @@ class CpuBackend final : public Backend {
   Activations intermediate_;  // between the matrices of an MLP
   Buffer<float*> y_rows_;
 
+  Router router_;
+
   // experts(): a slot is one (token, expert) pair, slots of one expert follow one another
   std::vector<ExpertGroup> groups_;
+  std::vector<int64_t> next_slot_;  // [experts + 1]
   Buffer<int32_t> slot_row_;
   Buffer<float> slot_weight_;
 

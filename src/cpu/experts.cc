@@ -1,7 +1,9 @@
 // The router and the MLPs: every MLP's weights are read once per batch, whatever the number of its tokens.
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
+#include <numeric>
 
 #include "cpu/backend.h"
 
@@ -15,10 +17,10 @@ float sigmoid(float x) {
   return 1.0f / (1.0f + std::exp(-x));
 }
 
-// Indices of the n largest values, ties to the lower index; NaN counts as minus infinity. `order` is scratch.
+// Indices of the n largest values, ties to the lower index; NaN counts as minus infinity.
 void top_n(std::span<const float> values, int64_t n, std::vector<int32_t>& order) {
   order.resize(values.size());
-  for (size_t i = 0; i < values.size(); ++i) order[i] = static_cast<int32_t>(i);
+  std::iota(order.begin(), order.end(), 0);
   auto value = [&](int32_t i) {
     const float v = values[static_cast<size_t>(i)];
     return std::isnan(v) ? -std::numeric_limits<float>::infinity() : v;
@@ -29,17 +31,19 @@ void top_n(std::span<const float> values, int64_t n, std::vector<int32_t>& order
   order.resize(static_cast<size_t>(n));
 }
 
+}  // namespace
+
 // Sets the choices of all but the best groups of experts to minus infinity. A group's score is the sum of its
 // two best choices.
-void keep_best_groups(const RouterShape& shape, std::vector<float>& choices, std::vector<int32_t>& order) {
+void CpuBackend::Router::keep_best_groups(const RouterShape& shape) {
   const size_t width = choices.size() / static_cast<size_t>(shape.groups);
-  std::vector<float> scores;
+  group_scores.clear();
   for (int64_t g = 0; g < shape.groups; ++g) {
     const std::span<const float> group(choices.data() + static_cast<size_t>(g) * width, width);
     top_n(group, 2, order);
-    scores.push_back(group[static_cast<size_t>(order[0])] + group[static_cast<size_t>(order[1])]);
+    group_scores.push_back(group[static_cast<size_t>(order[0])] + group[static_cast<size_t>(order[1])]);
   }
-  top_n(scores, shape.kept_groups, order);
+  top_n(group_scores, shape.kept_groups, order);
   for (int32_t g = 0; g < shape.groups; ++g) {
     if (std::find(order.begin(), order.end(), g) != order.end()) continue;
     std::fill_n(choices.begin() + static_cast<int64_t>(static_cast<size_t>(g) * width), width,
@@ -47,22 +51,19 @@ void keep_best_groups(const RouterShape& shape, std::vector<float>& choices, std
   }
 }
 
-}  // namespace
-
 void CpuBackend::route(Tensor logits, std::span<const float> correction_bias, const RouterShape& shape,
                        Routing& routing) {
   const int64_t k = shape.experts_per_token;
-  routing.experts_per_token = k;
-  routing.ids.resize(logits.rows * k);
-  routing.weights.resize(logits.rows * k);
-  std::vector<float> scores(static_cast<size_t>(logits.cols)), choices(scores.size());
-  std::vector<int32_t> order;
+  routing.resize(logits.rows, k);
+  auto& [scores, choices, group_scores, order] = router_;
+  scores.resize(static_cast<size_t>(logits.cols));
+  choices.resize(scores.size());
   for (int64_t t = 0; t < logits.rows; ++t) {
     for (size_t e = 0; e < scores.size(); ++e) {
       scores[e] = sigmoid(logits.row(t)[e]);
       choices[e] = scores[e] + correction_bias[e];
     }
-    if (shape.groups > 1) keep_best_groups(shape, choices, order);
+    if (shape.groups > 1) router_.keep_best_groups(shape);
     top_n(choices, k, order);
     std::sort(order.begin(), order.end());
     float sum = 1e-20f;
@@ -85,11 +86,12 @@ void CpuBackend::experts(Tensor x, std::span<const MlpWeights> experts, const Ro
   slot_weight_.resize(slots);
 
   // Counting sort of (token, expert) pairs by expert.
-  std::vector<int64_t> next(experts.size() + 1, 0);
+  std::vector<int64_t>& next = next_slot_;
+  next.assign(experts.size() + 1, 0);
   for (int64_t i = 0; i < routed; ++i) ++next[static_cast<size_t>(routing.ids[i]) + 1];
   groups_.clear();
   for (size_t e = 0; e < experts.size(); ++e) {
-    if (next[e + 1] > 0) groups_.push_back({&experts[e], next[e], next[e + 1]});
+    if (next[e + 1] > 0) groups_.push_back({.mlp = &experts[e], .first_slot = next[e], .slots = next[e + 1]});
     next[e + 1] += next[e];
   }
   for (int64_t i = 0; i < routed; ++i) {
@@ -98,7 +100,7 @@ void CpuBackend::experts(Tensor x, std::span<const MlpWeights> experts, const Ro
     slot_weight_[slot] = routing.weights[i];
   }
   if (shared != nullptr) {
-    groups_.push_back({shared, routed, x.rows});
+    groups_.push_back({.mlp = shared, .first_slot = routed, .slots = x.rows});
     for (int64_t t = 0; t < x.rows; ++t) {
       slot_row_[routed + t] = static_cast<int32_t>(t);
       slot_weight_[routed + t] = 1.0f;
@@ -120,39 +122,39 @@ void CpuBackend::run_mlps(Tensor x, int64_t slots, Tensor y) {
   for (const ExpertGroup& group : groups_) width = std::max(width, group.mlp->gate_proj.rows);
   activations_.reset(slots, x.cols, compute_);
   intermediate_.reset(slots, width, compute_);
-  std::vector<int64_t> first_block = {0}, first_item = {0};  // of each group
-  for (const ExpertGroup& group : groups_) {
+  int64_t blocks = 0, items = 0;
+  for (ExpertGroup& group : groups_) {
     const int64_t rows = group.mlp->gate_proj.rows;
     profile_.add_flops(2 * 3 * group.slots * rows * x.cols);
     activations_.need(group.mlp->gate_proj);
     activations_.need(group.mlp->up_proj);
     intermediate_.need(group.mlp->down_proj);
-    first_block.push_back(first_block.back() + (group.slots + kPackRows - 1) / kPackRows);
-    first_item.push_back(first_item.back() + (rows + kTile - 1) / kTile);
+    group.first_block = blocks;
+    group.first_item = items;
+    blocks += (group.slots + kPackRows - 1) / kPackRows;
+    items += (rows + kTile - 1) / kTile;
   }
-  // Which group an item belongs to, and its number there.
-  auto locate = [](const std::vector<int64_t>& first, int64_t item) {
-    const auto g =
-        static_cast<size_t>(std::upper_bound(first.begin(), first.end(), item) - first.begin() - 1);
-    return std::pair(g, item - first[g]);
+  for (Scratch& own : scratch_) own.a.resize(2 * kBlockSlots * kTile);
+  // The group that an item belongs to.
+  auto locate = [&](int64_t ExpertGroup::*first, int64_t item) -> const ExpertGroup& {
+    return *std::prev(std::ranges::upper_bound(groups_, item, {}, first));
   };
 
-  pool_.run(first_block.back(), [&](int64_t item, int) {
-    const auto [g, block] = locate(first_block, item);
-    const int64_t first = groups_[g].first_slot + block * kPackRows;
-    const int64_t m = std::min(kPackRows, groups_[g].slots - block * kPackRows);
+  pool_.run(blocks, [&](int64_t item, int) {
+    const ExpertGroup& group = locate(&ExpertGroup::first_block, item);
+    const int64_t from = (item - group.first_block) * kPackRows;
+    const int64_t first = group.first_slot + from;
+    const int64_t m = std::min(kPackRows, group.slots - from);
     const float* rows[kPackRows];
     for (int64_t i = 0; i < m; ++i) rows[i] = x.row(slot_row_[first + i]);
     activations_.set(first, m, rows, 0, x.cols);
   });
 
-  pool_.run(first_item.back(), [&](int64_t item, int worker) {
-    const auto [g, tile] = locate(first_item, item);
-    const ExpertGroup& group = groups_[g];
-    const int64_t first = tile * kTile;
+  pool_.run(items, [&](int64_t item, int worker) {
+    const ExpertGroup& group = locate(&ExpertGroup::first_item, item);
+    const int64_t first = (item - group.first_item) * kTile;
     const int64_t n = std::min(kTile, group.mlp->gate_proj.rows - first);
-    Buffer<float>& values = scratch(worker).a;
-    values.resize(2 * kBlockSlots * kTile);
+    const Buffer<float>& values = scratch(worker).a;
     float* gate[kBlockSlots];
     float* up[kBlockSlots];
     for (int64_t i = 0; i < kBlockSlots; ++i) {
@@ -175,8 +177,7 @@ void CpuBackend::run_mlps(Tensor x, int64_t slots, Tensor y) {
     const int64_t first = item * kTile;
     const int64_t n = std::min(kTile, y.cols - first);
     for (int64_t t = 0; t < y.rows; ++t) std::fill_n(y.row(t) + first, n, 0.0f);
-    Buffer<float>& values = scratch(worker).a;
-    values.resize(kBlockSlots * kTile);
+    const Buffer<float>& values = scratch(worker).a;
     float* part[kBlockSlots];
     for (int64_t i = 0; i < kBlockSlots; ++i) part[i] = values.data() + i * kTile;
     for (const ExpertGroup& group : groups_) {

@@ -16,7 +16,9 @@ using Progress = FunctionRef<bool(int64_t done, int64_t total)>;
 
 class Session {
  public:
-  explicit Session(Engine& engine) : engine_(&engine), cache_(engine.pool()) {}
+  explicit Session(Engine& engine) : engine_(&engine), cache_(engine.pool()) {
+    tokens_.reserve(static_cast<size_t>(engine.options().context));  // so that appending never allocates
+  }
 
   Engine& engine() const { return *engine_; }
   std::span<const int32_t> tokens() const { return tokens_; }

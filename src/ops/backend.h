@@ -47,6 +47,15 @@ struct Routing {
   int64_t experts_per_token = 0;
   Buffer<int32_t> ids;    // [T, experts_per_token]
   Buffer<float> weights;  // [T, experts_per_token]
+
+  void resize(int64_t rows, int64_t per_token) {
+    experts_per_token = per_token;
+    ids.resize(rows * per_token);
+    weights.resize(rows * per_token);
+  }
+  static int64_t bytes(int64_t rows, int64_t per_token) {
+    return rows * per_token * static_cast<int64_t>(sizeof(int32_t) + sizeof(float));
+  }
 };
 
 struct RouterShape {
