@@ -1,20 +1,11 @@
 #include "cli/units.h"
 
-#include <array>
 #include <charconv>
 
 #include "base/error.h"
 #include "cli/app.h"
 
 namespace indexshare::cli {
-
-std::string bytes_text(int64_t bytes) {
-  constexpr std::array kUnits = {"B", "kB", "MB", "GB", "TB", "PB"};
-  auto value = static_cast<double>(bytes);
-  size_t unit = 0;
-  for (; value >= 1000 && unit + 1 < kUnits.size(); ++unit) value /= 1000;
-  return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.4g} {}", value, kUnits[unit]);
-}
 
 int64_t parse_tokens(std::string_view flag, std::string_view text, int64_t min, int64_t max) {
   std::string_view digits = text;

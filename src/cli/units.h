@@ -1,14 +1,12 @@
-// Sizes and counts of tokens, as people write and read them.
+// Counts of tokens as people write them; sizes in bytes are base's.
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <string_view>
 
-namespace indexshare::cli {
+#include "base/units.h"
 
-/// "13.58 MB", in powers of 1000.
-std::string bytes_text(int64_t bytes);
+namespace indexshare::cli {
 
 /// A count of tokens in [min, max]: "131072", "128K" or "1M", where K is 1024 and M is 1024 K. For use while
 /// arguments are read: refuses what it does not understand.
