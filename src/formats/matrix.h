@@ -22,6 +22,7 @@ struct Matrix {
 
   int64_t row_bytes() const { return cols * dtype_bytes(dtype); }
   const std::byte* row(int64_t i) const { return data + i * row_bytes(); }
+  int64_t scale_rows() const { return (rows + block_rows - 1) / block_rows; }
   int64_t scale_cols() const { return (cols + block_cols - 1) / block_cols; }
   const float* scale_row(int64_t i) const { return scales + i / block_rows * scale_cols(); }
   explicit operator bool() const { return data != nullptr; }

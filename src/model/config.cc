@@ -183,6 +183,7 @@ Result<void> read_quantization(JsonFields& fields, std::string_view source, Conf
   const SortedJson* object = fields.optional_object("quantization_config");
   if (object == nullptr) return {};
   JsonFields quantization(*object, source, "quantization_config.");
+  config.stored_fp8 = true;
   const auto method = quantization.optional_string("quant_method");
   if (method != "fp8") quantization.refuse("quant_method", "\"fp8\"");
   quantization.require("fmt", "e4m3");

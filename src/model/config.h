@@ -54,6 +54,7 @@ struct Config {
   DType dtype = DType::bf16;  // "dtype" or "torch_dtype": what the checkpoint was trained in
 
   std::vector<int32_t> eos_token_ids;
+  bool stored_fp8 = false;       // whether there is a quantization_config
   int64_t fp8_block_rows = 128;  // quantization_config.weight_block_size
   int64_t fp8_block_cols = 128;
 

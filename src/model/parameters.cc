@@ -49,9 +49,8 @@ int64_t bytes(const Vector& vector) {
 
 int64_t bytes(const Matrix& matrix) {
   int64_t total = matrix.rows * matrix.row_bytes();
-  if (matrix.scales != nullptr) {
-    const int64_t scale_rows = (matrix.rows + matrix.block_rows - 1) / matrix.block_rows;
-    total += scale_rows * matrix.scale_cols() * static_cast<int64_t>(sizeof(float));
+  if (matrix.dtype == DType::fp8_e4m3) {
+    total += matrix.scale_rows() * matrix.scale_cols() * static_cast<int64_t>(sizeof(float));
   }
   return total;
 }
@@ -64,30 +63,27 @@ int64_t bytes(const MlpWeights& mlp) {
   return bytes(mlp.gate_proj) + bytes(mlp.up_proj) + bytes(mlp.down_proj);
 }
 
-int64_t bytes(const AttentionWeights& w) {
-  int64_t total = bytes(w.q_a_proj) + bytes(w.q_a_layernorm) + bytes(w.q_b_proj) +
-                  bytes(w.kv_a_proj_with_mqa) + bytes(w.kv_a_layernorm) + bytes(w.kv_b_proj) +
-                  bytes(w.o_proj);
-  if (w.indexer) {
-    total += bytes(w.indexer->wq_b) + bytes(w.indexer->wk) + bytes(w.indexer->k_norm_weight) +
-             bytes(w.indexer->k_norm_bias) + bytes(w.indexer->weights_proj);
-  }
-  return total;
+int64_t bytes(const AttentionWeights& w) {  // without the indexer
+  return bytes(w.q_a_proj) + bytes(w.q_a_layernorm) + bytes(w.q_b_proj) + bytes(w.kv_a_proj_with_mqa) +
+         bytes(w.kv_a_layernorm) + bytes(w.kv_b_proj) + bytes(w.o_proj);
 }
 
-WeightBytes layer_bytes(const Config& config, const LayerWeights& w) {
-  int64_t common = bytes(w.input_layernorm) + bytes(w.post_attention_layernorm) + bytes(w.self_attn);
-  if (w.mlp) common += bytes(*w.mlp);
+int64_t bytes(const IndexerWeights& w) {
+  return bytes(w.wq_b) + bytes(w.wk) + bytes(w.k_norm_weight) + bytes(w.k_norm_bias) + bytes(w.weights_proj);
+}
+
+void add_layer(const Config& config, const LayerWeights& w, WeightBytes& sum) {
+  sum.norms += bytes(w.input_layernorm) + bytes(w.post_attention_layernorm);
+  sum.attention += bytes(w.self_attn);
+  if (w.self_attn.indexer) sum.indexer += bytes(*w.self_attn.indexer);
+  if (w.mlp) sum.dense_mlp += bytes(*w.mlp);
+  if (!w.moe) return;
+  sum.router += bytes(w.moe->gate) + bytes(w.moe->e_score_correction_bias);
+  if (w.moe->shared_experts) sum.shared_experts += bytes(*w.moe->shared_experts);
   int64_t experts = 0;
-  int64_t count = 1;
-  if (w.moe) {
-    common += bytes(w.moe->gate) + bytes(w.moe->e_score_correction_bias);
-    if (w.moe->shared_experts) common += bytes(*w.moe->shared_experts);
-    for (const MlpWeights& expert : w.moe->experts) experts += bytes(expert);
-    count = std::ssize(w.moe->experts);
-  }
-  return {.total = common + experts,
-          .active_per_token = common + experts / count * config.num_experts_per_tok};
+  for (const MlpWeights& expert : w.moe->experts) experts += bytes(expert);
+  sum.routed_experts += experts;
+  sum.active_per_token += experts / std::ssize(w.moe->experts) * config.num_experts_per_tok;
 }
 
 }  // namespace
@@ -119,21 +115,25 @@ ParameterCount count_parameters(const Config& config) {
   return count;
 }
 
+int64_t WeightBytes::total() const {
+  return embed_tokens + lm_head + attention + indexer + dense_mlp + router + routed_experts + shared_experts +
+         norms;
+}
+
 WeightBytes weight_bytes(const Config& config, const Weights& weights) {
   WeightBytes sum;
-  for (const LayerWeights& layer : weights.layers) {
-    const WeightBytes one = layer_bytes(config, layer);
-    sum.total += one.total;
-    sum.active_per_token += one.active_per_token;
-  }
-  const int64_t head = bytes(weights.lm_head) + bytes(weights.norm);
-  sum.total += head;
-  sum.active_per_token += head + weights.embed_tokens.row_bytes();
-  if (weights.embed_tokens.data != weights.lm_head.data) sum.total += bytes(weights.embed_tokens);
+  for (const LayerWeights& layer : weights.layers) add_layer(config, layer, sum);
+  sum.norms += bytes(weights.norm);
+  sum.embed_tokens = bytes(weights.embed_tokens);
+  if (!config.tie_word_embeddings) sum.lm_head = bytes(weights.lm_head);
+  sum.active_per_token += weights.embed_tokens.row_bytes() + bytes(weights.lm_head) + sum.attention +
+                          sum.indexer + sum.dense_mlp + sum.router + sum.shared_experts + sum.norms;
   if (weights.mtp) {
     const MtpWeights& mtp = *weights.mtp;
-    sum.total += bytes(mtp.enorm) + bytes(mtp.hnorm) + bytes(mtp.shared_head_norm) + bytes(mtp.eh_proj) +
-                 layer_bytes(config, mtp.layer).total;
+    WeightBytes layer;
+    add_layer(config, mtp.layer, layer);
+    sum.mtp = bytes(mtp.enorm) + bytes(mtp.hnorm) + bytes(mtp.shared_head_norm) + bytes(mtp.eh_proj) +
+              layer.total();
   }
   return sum;
 }

@@ -29,12 +29,24 @@ struct ParameterCount {
 
 ParameterCount count_parameters(const Config& config);
 
-/// Bytes of bound weights as stored, scales included. Norms and biases count as the f32 they are held in.
+/// Bytes of weights as stored, scales included. Norms and biases count as the f32 they are held in.
 struct WeightBytes {
-  int64_t total = 0;             // with the MTP layer; tied embeddings once
-  int64_t active_per_token = 0;  // what the main model reads to decode one token
+  int64_t embed_tokens = 0;
+  int64_t lm_head = 0;  // 0 where it is embed_tokens itself
+  int64_t attention = 0;
+  int64_t indexer = 0;
+  int64_t dense_mlp = 0;
+  int64_t router = 0;
+  int64_t routed_experts = 0;
+  int64_t shared_experts = 0;
+  int64_t norms = 0;             // of the residual stream
+  int64_t mtp = 0;               // the MTP layer, a part of neither sum
+  int64_t active_per_token = 0;  // what is read to decode one token
+
+  int64_t total() const;
 };
 
+/// Of bound weights, or of shapes alone.
 WeightBytes weight_bytes(const Config& config, const Weights& weights);
 
 }  // namespace indexshare

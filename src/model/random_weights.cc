@@ -6,14 +6,21 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <utility>
 
+#include "base/available_memory.h"
 #include "base/error.h"
+#include "base/units.h"
+#include "model/parameters.h"
+#include "model/weight_shapes.h"
 
 namespace indexshare {
 namespace {
 
 constexpr int64_t kPatternValues =
     1 << 20;  // values that are drawn; every matrix repeats them, each from its own place
+
+constexpr float kFp8Deviation = 64.0f;  // of fp8 values before their scale, well inside their range
 
 uint64_t next(uint64_t& state) {  // splitmix64 (Steele, Lea, Flood, 2014)
   uint64_t z = state += 0x9e3779b97f4a7c15u;
@@ -49,31 +56,28 @@ fp8_e4m3 to_e4m3(float x) {
   return {static_cast<uint8_t>(best | (x < 0 ? 0x80 : 0))};
 }
 
-// Hands out matrices from memory of its own.
+// Gives matrices memory of its own, and values.
 class Source {
  public:
-  Source(DType dtype, uint64_t seed) : dtype_(dtype), state_(seed) {
+  explicit Source(uint64_t seed) : state_(seed) {
     pattern_.resize(static_cast<size_t>(kPatternValues));
     for (float& value : pattern_) value = draw(state_);
   }
 
-  Matrix matrix(int64_t rows, int64_t cols) {
-    Matrix m;
-    m.dtype = dtype_;
-    m.rows = rows;
-    m.cols = cols;
-    std::byte* data = allocate(rows * cols * dtype_bytes(dtype_));
+  void fill(Matrix& m) {
+    const int64_t values = m.rows * m.cols;
+    std::byte* data = allocate(values * dtype_bytes(m.dtype));
     m.data = data;
-    const float scale = 1.0f / std::sqrt(static_cast<float>(cols));
-    if (dtype_ == DType::fp8_e4m3) {
-      m.block_rows = m.block_cols = 128;
-      const int64_t blocks = (rows + 127) / 128 * m.scale_cols();
+    const float deviation = 1.0f / std::sqrt(static_cast<float>(m.cols));
+    if (m.dtype == DType::fp8_e4m3) {
+      const int64_t blocks = m.scale_rows() * m.scale_cols();
       auto* scales = reinterpret_cast<float*>(allocate(blocks * static_cast<int64_t>(sizeof(float))));
-      if (scales != nullptr) std::fill_n(scales, blocks, scale / 64.0f);
+      if (scales != nullptr) std::fill_n(scales, blocks, deviation / kFp8Deviation);
       m.scales = scales;
     }
-    if (data != nullptr) fill(data, rows * cols, dtype_ == DType::fp8_e4m3 ? 64.0f : scale);
-    return m;
+    if (data == nullptr) return;
+    repeat(pattern(m.dtype, m.dtype == DType::fp8_e4m3 ? kFp8Deviation : deviation), dtype_bytes(m.dtype),
+           data, values);
   }
 
   bool failed() const { return failed_; }
@@ -92,25 +96,29 @@ class Source {
     return p;
   }
 
-  // The pattern times `scale`, repeated from a place that differs between matrices.
-  void fill(std::byte* data, int64_t values, float scale) {
-    const int64_t size = dtype_bytes(dtype_);
-    std::vector<std::byte>& pattern = converted_[scale];
-    if (pattern.empty()) {
-      pattern.resize(pattern_.size() * static_cast<size_t>(size));
-      for (size_t i = 0; i < pattern_.size(); ++i)
-        store(pattern_[i] * scale, pattern.data() + i * static_cast<size_t>(size));
+  // The drawn values times `scale` in `dtype`.
+  const std::vector<std::byte>& pattern(DType dtype, float scale) {
+    std::vector<std::byte>& bytes = converted_[{dtype, scale}];
+    if (bytes.empty()) {
+      const auto size = static_cast<size_t>(dtype_bytes(dtype));
+      bytes.resize(pattern_.size() * size);
+      for (size_t i = 0; i < pattern_.size(); ++i) store(pattern_[i] * scale, dtype, bytes.data() + i * size);
     }
+    return bytes;
+  }
+
+  // Writes `count` values of `size` bytes: the pattern, repeated from a place that differs between matrices.
+  void repeat(const std::vector<std::byte>& pattern, int64_t size, std::byte* data, int64_t count) {
     auto place = static_cast<int64_t>(next(state_) % static_cast<uint64_t>(kPatternValues));
-    for (int64_t done = 0; done < values; place = 0) {
-      const int64_t n = std::min(values - done, kPatternValues - place);
+    for (int64_t done = 0; done < count; place = 0) {
+      const int64_t n = std::min(count - done, kPatternValues - place);
       std::memcpy(data + done * size, pattern.data() + place * size, static_cast<size_t>(n * size));
       done += n;
     }
   }
 
-  void store(float x, std::byte* to) const {
-    switch (dtype_) {
+  static void store(float x, DType dtype, std::byte* to) {
+    switch (dtype) {
       case DType::bf16: *reinterpret_cast<bf16*>(to) = to_bf16(x); break;
       case DType::f16: *reinterpret_cast<f16*>(to) = to_f16(x); break;
       case DType::fp8_e4m3: *reinterpret_cast<fp8_e4m3*>(to) = to_e4m3(x); break;
@@ -118,76 +126,28 @@ class Source {
     }
   }
 
-  DType dtype_;
   uint64_t state_;
   bool failed_ = false;
   std::vector<float> pattern_;
-  std::map<float, std::vector<std::byte>> converted_;  // the pattern in dtype_, by scale
+  std::map<std::pair<DType, float>, std::vector<std::byte>> converted_;  // the pattern by type and scale
   std::shared_ptr<Blocks> storage_ = std::make_shared<Blocks>();
 };
-
-Vector ones(int64_t n) {
-  return Vector(static_cast<size_t>(n), 1.0f);
-}
-Vector zeros(int64_t n) {
-  return Vector(static_cast<size_t>(n), 0.0f);
-}
-
-MlpWeights random_mlp(Source& source, int64_t hidden, int64_t intermediate) {
-  return {source.matrix(intermediate, hidden), source.matrix(intermediate, hidden),
-          source.matrix(hidden, intermediate)};
-}
-
-AttentionWeights random_attention(Source& source, const Config& c, bool full) {
-  AttentionWeights w;
-  w.q_a_proj.weight = source.matrix(c.q_lora_rank, c.hidden_size);
-  w.q_a_layernorm = ones(c.q_lora_rank);
-  w.q_b_proj = source.matrix(c.num_attention_heads * c.qk_head_dim(), c.q_lora_rank);
-  w.kv_a_proj_with_mqa.weight = source.matrix(c.latent_width(), c.hidden_size);
-  w.kv_a_layernorm = ones(c.kv_lora_rank);
-  w.kv_b_proj = source.matrix(c.num_attention_heads * (c.qk_nope_head_dim + c.v_head_dim), c.kv_lora_rank);
-  w.o_proj.weight = source.matrix(c.hidden_size, c.num_attention_heads * c.v_head_dim);
-  if (full) {
-    w.indexer = {.wq_b = source.matrix(c.index_n_heads * c.index_head_dim, c.q_lora_rank),
-                 .wk = source.matrix(c.index_head_dim, c.hidden_size),
-                 .k_norm_weight = ones(c.index_head_dim),
-                 .k_norm_bias = zeros(c.index_head_dim),
-                 .weights_proj = source.matrix(c.index_n_heads, c.hidden_size)};
-  }
-  return w;
-}
-
-MoeWeights random_moe(Source& source, const Config& c) {
-  MoeWeights w;
-  w.gate = source.matrix(c.n_routed_experts, c.hidden_size);
-  w.e_score_correction_bias = zeros(c.n_routed_experts);
-  for (int64_t e = 0; e < c.n_routed_experts; ++e) {
-    w.experts.push_back(random_mlp(source, c.hidden_size, c.moe_intermediate_size));
-  }
-  if (c.n_shared_experts > 0) {
-    w.shared_experts = random_mlp(source, c.hidden_size, c.moe_intermediate_size * c.n_shared_experts);
-  }
-  return w;
-}
 
 }  // namespace
 
 Result<Weights> random_weights(const Config& config, DType dtype, uint64_t seed) {
-  Source source(dtype, seed);
-  Weights weights;
-  weights.embed_tokens = source.matrix(config.vocab_size, config.hidden_size);
-  for (size_t layer = 0; layer < config.indexer_full.size() && !source.failed(); ++layer) {
-    LayerWeights& w = weights.layers.emplace_back();
-    w.input_layernorm = w.post_attention_layernorm = ones(config.hidden_size);
-    w.self_attn = random_attention(source, config, config.indexer_full[layer]);
-    if (config.mlp_sparse[layer]) {
-      w.moe = random_moe(source, config);
-    } else {
-      w.mlp = random_mlp(source, config.hidden_size, config.intermediate_size);
-    }
+  Weights weights = weight_shapes(config, dtype);
+  weights.mtp.reset();
+  const int64_t bytes = weight_bytes(config, weights).total();
+  if (const auto available = available_memory(); available && bytes > *available) {
+    return make_error("the weights of this model take {} in {}, but {} of memory are available",
+                      bytes_text(bytes), dtype_name(dtype), bytes_text(*available));
   }
-  weights.norm = ones(config.hidden_size);
-  weights.lm_head = source.matrix(config.vocab_size, config.hidden_size);
+  Source source(seed);
+  for_each_matrix(weights, [&](Matrix& matrix) {
+    if (!source.failed() && (&matrix != &weights.lm_head || !config.tie_word_embeddings)) source.fill(matrix);
+  });
+  if (config.tie_word_embeddings) weights.lm_head = weights.embed_tokens;
   if (source.failed()) return make_error("no memory for the weights of this model in {}", dtype_name(dtype));
   weights.storage = source.storage();
   return weights;

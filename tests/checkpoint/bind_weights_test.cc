@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "model/parameters.h"
+#include "model/weight_shapes.h"
 #include "raw_safetensors.h"
 #include "temporary_directory.h"
 
@@ -368,9 +369,9 @@ TEST(WeightBytes, AreThoseOfTheFile) {
     const auto weights = bind(*config, kGoldens / name);
     ASSERT_TRUE(weights.ok());
     const WeightBytes bytes = weight_bytes(*config, *weights);
-    EXPECT_EQ(bytes.total, Checkpoint::open(kGoldens / name).value()->total_bytes()) << name;
+    EXPECT_EQ(bytes.total(), Checkpoint::open(kGoldens / name).value()->total_bytes()) << name;
     const ParameterCount count = count_parameters(*config);
-    EXPECT_EQ(bytes.total, 4 * count.total()) << name;
+    EXPECT_EQ(bytes.total(), 4 * count.total()) << name;
     EXPECT_EQ(bytes.active_per_token, 4 * (count.active() + config->hidden_size))
         << name;  // and one embedding
   }
@@ -386,7 +387,38 @@ TEST(WeightBytes, CountScalesAndTheMtpLayer) {
     for (const auto& [tensor_name, tensor] : checkpoint->tensors()) {
       if (tensor->shape.size() == 1 && tensor->dtype == "BF16") widened += std::ssize(tensor->bytes);
     }
-    EXPECT_EQ(weight_bytes(*config, *weights).total, checkpoint->total_bytes() + widened) << name;
+    const WeightBytes bytes = weight_bytes(*config, *weights);
+    EXPECT_EQ(bytes.total() + bytes.mtp, checkpoint->total_bytes() + widened) << name;
+  }
+}
+
+// What a configuration says beforehand is what the checkpoint turns out to hold.
+TEST(WeightShapes, AreThoseOfCheckpoints) {
+  const std::pair<const char*, DType> models[] = {
+      {"tests/golden/data/tiny-5.1", DType::f32},
+      {"tests/golden/data/tiny-5.2", DType::f32},
+      {"tests/golden/data/odd", DType::f32},
+      {"tests/golden/data/fp8", DType::fp8_e4m3},
+      {"models/pocket", DType::bf16},
+  };
+  for (const auto& [name, dtype] : models) {
+    const auto config = load_config(kSource / name);
+    const auto bound = bind(*config, kSource / name);
+    ASSERT_TRUE(bound.ok());
+    EXPECT_EQ(config->stored_fp8, dtype == DType::fp8_e4m3) << name;
+    const WeightBytes stored = weight_bytes(*config, *bound);
+    const WeightBytes shaped = weight_bytes(*config, weight_shapes(*config, dtype));
+    EXPECT_EQ(shaped.embed_tokens, stored.embed_tokens) << name;
+    EXPECT_EQ(shaped.lm_head, stored.lm_head) << name;
+    EXPECT_EQ(shaped.attention, stored.attention) << name;
+    EXPECT_EQ(shaped.indexer, stored.indexer) << name;
+    EXPECT_EQ(shaped.dense_mlp, stored.dense_mlp) << name;
+    EXPECT_EQ(shaped.router, stored.router) << name;
+    EXPECT_EQ(shaped.routed_experts, stored.routed_experts) << name;
+    EXPECT_EQ(shaped.shared_experts, stored.shared_experts) << name;
+    EXPECT_EQ(shaped.norms, stored.norms) << name;
+    EXPECT_EQ(shaped.active_per_token, stored.active_per_token) << name;
+    EXPECT_EQ(shaped.mtp, stored.mtp) << name;
   }
 }
 
