@@ -5,7 +5,6 @@
 
 #include "base/error.h"
 #include "base/json.h"
-#include "cache/layout.h"
 #include "checkpoint/bind_weights.h"
 #include "checkpoint/checkpoint.h"
 #include "cli/commands.h"
@@ -14,6 +13,7 @@
 #include "cli/units.h"
 #include "model/config.h"
 #include "model/generation_config.h"
+#include "model/model.h"
 #include "model/parameters.h"
 #include "text/chat_template.h"
 #include "text/tokenizer.h"
@@ -58,10 +58,6 @@ Result<Facts> collect(const fs::path& model) {
     facts.has_mtp_weights = weights.mtp.has_value();
   }
   return facts;
-}
-
-CacheLayout cache_of(const Config& config, DType dtype) {
-  return {dtype, config.latent_width(), config.index_head_dim, config.indexer_full};
 }
 
 // "F F FSSS F": each group is a full layer and the shared ones that read its selection.
@@ -166,7 +162,7 @@ void add_sizes(const Facts& facts, Report& report) {
     report.add("weights", "none here");
   }
   for (const DType dtype : {DType::bf16, DType::f32}) {
-    const CacheLayout cache = cache_of(facts.config, dtype);
+    const CacheLayout cache = cache_layout(facts.config, dtype);
     const int64_t bytes = cache.latent_bytes_per_token() + cache.index_bytes_per_token();
     report.add(dtype == DType::bf16 ? "cache" : "",
                fmt::format("{} bytes per token in {} (latent {}, index {}), {} at the full context", bytes,
@@ -221,7 +217,7 @@ std::string report_text(const Facts& facts) {
 }
 
 Json cache_json(const Config& config, DType dtype) {
-  const CacheLayout cache = cache_of(config, dtype);
+  const CacheLayout cache = cache_layout(config, dtype);
   return {{"latent", cache.latent_bytes_per_token()}, {"index", cache.index_bytes_per_token()}};
 }
 

@@ -6,12 +6,16 @@
 #include <random>
 
 #include "base/error.h"
+#include "cli/output.h"
 #include "cli/progress.h"
+#include "cli/units.h"
 
 namespace indexshare::cli {
 namespace {
 
 constexpr int64_t kMaxCount = std::numeric_limits<int32_t>::max();
+constexpr int64_t kMaxContext = int64_t{1} << 30;
+constexpr const char* kEngineGroup = "Engine";
 constexpr float kMaxFloat = std::numeric_limits<float>::max();
 
 // The whole text as a number; nothing where it is none or too large for T.
@@ -131,39 +135,55 @@ DType parse_float_type(std::string_view flag, std::string_view text) {
   refuse_value(flag, text, "f32 or bf16");
 }
 
+DType parse_stored_type(std::string_view flag, std::string_view text) {
+  for (const DType dtype : {DType::bf16, DType::f16, DType::f32, DType::fp8_e4m3}) {
+    if (text == dtype_name(dtype)) return dtype;
+  }
+  refuse_value(flag, text, "bf16, f16, f32 or fp8");
+}
+
 void add_model(CLI::App& command, std::string& model) {
   command.add_option("MODEL", model, "directory of the model (config.json, *.safetensors, tokenizer.json)")
       ->required()
       ->type_name("");
 }
 
-void add_engine_flags(CLI::App& command, EngineOptions& options) {
-  constexpr const char* kGroup = "Engine";
-  constexpr int64_t kMaxInt64 = std::numeric_limits<int64_t>::max();
+void add_memory_flags(CLI::App& command, EngineOptions& options) {
+  options.prefix = "--";
   add_integer(command, "--threads", options.threads, 1, 1024,
               "threads to compute with (default: one per processor)")
-      ->group(kGroup);
+      ->group(kEngineGroup);
   add_value(command, "--compute", options.compute, "f32|bf16",
             "how activations are held (default: bf16 for bf16 and fp8 checkpoints, else f32)",
             [](const char* flag, const std::string& text) {
               return parse_float_type(flag, text) == DType::f32 ? ComputeType::f32 : ComputeType::bf16;
             })
-      ->group(kGroup);
+      ->group(kEngineGroup);
   add_value(command, "--cache-dtype", options.cache_dtype, "f32|bf16",
             "how the cache is held (default: as --compute)", parse_float_type)
-      ->group(kGroup);
-  add_integer(command, "--context", options.context, int64_t{1}, kMaxInt64,
-              "tokens that prompt and answer may have together (default: max_position_embeddings)")
-      ->group(kGroup);
-  add_value(command, "--cache-memory", options.cache_bytes, "SIZE", "bound of the cache, as in 512M or 8G",
-            parse_size)
-      ->group(kGroup);
+      ->group(kEngineGroup);
+  add_value(
+      command, "--context", options.context, "N",
+      "tokens that prompt and answer may have together, as in 131072 or 128K (default: "
+      "max_position_embeddings)",
+      [](const char* flag, const std::string& text) { return parse_tokens(flag, text, 1, kMaxContext); })
+      ->group(kEngineGroup);
   add_integer(command, "--chunk", options.chunk, int64_t{1}, int64_t{65536},
               "prompt tokens in one pass (default: 512)")
-      ->group(kGroup);
+      ->group(kEngineGroup);
+  add_value(command, "--ram", options.ram_bytes, "SIZE",
+            "memory to stay inside, as in 192G (default: what the machine has available)", parse_size)
+      ->group(kEngineGroup);
+}
+
+void add_engine_flags(CLI::App& command, EngineOptions& options) {
+  add_memory_flags(command, options);
+  add_value(command, "--cache-memory", options.cache_bytes, "SIZE",
+            "bound of the cache, as in 512M or 8G (default: what fits)", parse_size)
+      ->group(kEngineGroup);
   add_number(command, "--latent-norm-eps", options.latent_norm_eps, 1e-12f, 0.5f,
              "epsilon of q_a_layernorm and kv_a_layernorm (default: 1e-6; some engines use 1e-5)")
-      ->group(kGroup);
+      ->group(kEngineGroup);
 }
 
 void add_sampling_flags(CLI::App& command, SamplingFlags& flags) {
@@ -255,8 +275,23 @@ void add_chat_flags(CLI::App& command, ChatFlags& flags) {
 }
 
 Result<std::unique_ptr<Engine>> load_engine(const std::string& model, const EngineOptions& options) {
-  const WaitingLine waiting(fmt::format("loading {}", model));
-  return Engine::load(model, options);
+  std::unique_ptr<Engine> engine;
+  {
+    const WaitingLine waiting(fmt::format("loading {}", model));
+    ASSIGN_OR_RETURN(engine, Engine::load(model, options));
+  }
+  const int64_t context = engine->options().context;
+  if (options.context == 0 && context < engine->config().max_position_embeddings) {
+    print_error(fmt::format("indexshare: note: memory bounds the context to {} of {} tokens\n", context,
+                            engine->config().max_position_embeddings));
+  }
+  if (engine->memory_plan().weights.total() > engine->memory_bytes()) {
+    print_error(
+        fmt::format("indexshare: note: the weights take {}, more than the {} of memory: experts are read "
+                    "from disk again and again, which is slow\n",
+                    bytes_text(engine->memory_plan().weights.total()), bytes_text(engine->memory_bytes())));
+  }
+  return engine;
 }
 
 }  // namespace indexshare::cli

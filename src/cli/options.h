@@ -22,6 +22,7 @@ float parse_number(std::string_view flag, std::string_view text, float min, floa
 int64_t parse_size(std::string_view flag, std::string_view text);              // "8G": bytes
 std::vector<int32_t> parse_ids(std::string_view flag, std::string_view text);  // "1,2,3"
 DType parse_float_type(std::string_view flag, std::string_view text);          // "f32" or "bf16"
+DType parse_stored_type(std::string_view flag, std::string_view text);         // also "f16" or "fp8"
 
 /// A flag whose value goes through `read`, a function of (flag, text), into `target`.
 template <typename T, typename Read>
@@ -52,9 +53,10 @@ CLI::Option* add_integer(CLI::App& command, const char* flag, std::optional<Inte
   return add_integer_as<Integer>(command, flag, target, min, max, help);
 }
 
-/// The positional argument MODEL, and the flags of the group "Engine".
+/// The positional argument MODEL; the flags of the group "Engine", and those of them that memory depends on.
 void add_model(CLI::App& command, std::string& model);
 void add_engine_flags(CLI::App& command, EngineOptions& options);
+void add_memory_flags(CLI::App& command, EngineOptions& options);
 
 /// Flags of the group "Sampling"; what is not given comes from the model's generation_config.json.
 struct SamplingFlags {
@@ -83,7 +85,7 @@ struct ChatFlags {
 };
 void add_chat_flags(CLI::App& command, ChatFlags& flags);
 
-/// Engine::load, with a word on stderr if it takes long.
+/// Engine::load, with a word on stderr if it takes long or if memory is short.
 Result<std::unique_ptr<Engine>> load_engine(const std::string& model, const EngineOptions& options);
 
 }  // namespace indexshare::cli

@@ -17,12 +17,19 @@ void Activations::reset(int64_t rows, int64_t k, ComputeType compute) {
   plain_ = packed_ = false;
 }
 
+Activations::Size Activations::size(const Kernels& kernels, int64_t rows, int64_t k, ComputeType compute,
+                                    const Matrix& w) {
+  if (on_matrix_unit(kernels, compute, w)) return {.packed = kernels.matrix_unit->packed_values(rows, k)};
+  return {.plain = rows * k};
+}
+
 void Activations::need(const Matrix& w) {
-  if (on_matrix_unit(w)) {
-    if (!packed_) groups_.resize(kernels_.matrix_unit->packed_values(count_, k_));
+  const Size needed = size(kernels_, count_, k_, compute_, w);
+  if (needed.packed > 0) {
+    groups_.resize(needed.packed);
     packed_ = true;
   } else {
-    if (!plain_) rows_.resize(count_ * k_);
+    rows_.resize(needed.plain);
     plain_ = true;
   }
 }
@@ -45,7 +52,7 @@ void Activations::set(int64_t first, int64_t m, const float* const* x, int64_t f
 
 void Activations::multiply(int64_t first, int64_t m, const Matrix& w, int64_t w_first, int64_t n,
                            float* const* y, int64_t y_first) const {
-  if (on_matrix_unit(w)) {
+  if (on_matrix_unit(kernels_, compute_, w)) {
     kernels_.matrix_unit->matmul({.x = groups_.data() + kernels_.matrix_unit->packed_values(first, k_),
                                   .group_stride = kernels_.matrix_unit->packed_values(kPackRows, k_),
                                   .m = m,

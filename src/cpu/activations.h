@@ -1,6 +1,9 @@
 // Rows of activations made ready for products with weights, in the forms that the products want.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
+
 #include "base/buffer.h"
 #include "cpu/kernels.h"
 #include "ops/backend.h"
@@ -12,6 +15,21 @@ namespace indexshare::cpu {
 class Activations {
  public:
   explicit Activations(const Kernels& kernels) : kernels_(kernels) {}
+
+  /// How many values rows take in the form that products with one matrix want; the other is 0.
+  struct Size {
+    int64_t plain = 0, packed = 0;
+
+    void cover(Size other) {
+      plain = std::max(plain, other.plain);
+      packed = std::max(packed, other.packed);
+    }
+    int64_t bytes() const {
+      return plain * static_cast<int64_t>(sizeof(float)) + packed * static_cast<int64_t>(sizeof(bf16));
+    }
+  };
+  static Size size(const Kernels& kernels, int64_t rows, int64_t k, ComputeType compute, const Matrix& w);
+  int64_t held_bytes() const { return rows_.bytes() + groups_.bytes(); }
 
   /// Starts over for `rows` rows of `k` values. `compute` is f32 where nothing may be rounded.
   void reset(int64_t rows, int64_t k, ComputeType compute);
@@ -27,9 +45,8 @@ class Activations {
                 int64_t y_first) const;
 
  private:
-  bool on_matrix_unit(const Matrix& w) const {
-    return compute_ == ComputeType::bf16 && kernels_.matrix_unit != nullptr &&
-           kernels_.matrix_unit->supports(w);
+  static bool on_matrix_unit(const Kernels& kernels, ComputeType compute, const Matrix& w) {
+    return compute == ComputeType::bf16 && kernels.matrix_unit != nullptr && kernels.matrix_unit->supports(w);
   }
 
   const Kernels& kernels_;

@@ -13,6 +13,30 @@
 
 namespace indexshare::cpu {
 
+/// The most that forward passes ask of the backend, for planning its memory.
+struct Workload {
+  /// A call of linear().
+  struct Product {
+    const Matrix* w = nullptr;
+    int64_t rows = 0;
+    Rounding rounding = Rounding::activation;
+  };
+  /// A call of experts(), or of mlp() with `shared` alone.
+  struct Mlps {
+    std::span<const MlpWeights> experts;
+    int64_t experts_per_token = 0;
+    const MlpWeights* shared = nullptr;
+  };
+
+  int64_t rows = 0;     // tokens of a batch
+  int64_t context = 0;  // tokens of the longest sequence
+  DType cache_dtype = DType::bf16;
+  HeadShape heads;
+  int64_t index_heads = 0, index_dim = 0, index_topk = 0;
+  std::vector<Product> products;
+  std::vector<Mlps> mlps;
+};
+
 class CpuBackend final : public Backend {
  public:
   /// `threads` >= 1, the caller's among them.
@@ -42,6 +66,12 @@ class CpuBackend final : public Backend {
                const MlpWeights* shared, Tensor y) override;
   void mlp(Tensor x, const MlpWeights& w, Tensor y) override;
   Profile& profile() override { return profile_; }
+
+  /// What a backend comes to hold, nearly, once it has done the largest of such work.
+  static int64_t planned_bytes(const Kernels& kernels, int threads, ComputeType compute,
+                               const Workload& work);
+  /// What it holds now: all that grows with the work, but for the candidates of top-k.
+  int64_t held_bytes() const;
 
   std::string_view isa() const { return kernels_.name; }
   int threads() const { return pool_.threads(); }

@@ -12,6 +12,8 @@
 #include "checkpoint/checkpoint.h"
 #include "cpu/backend.h"
 #include "engine/batch_builder.h"
+#include "engine/engine_options.h"
+#include "engine/memory_plan.h"
 #include "indexshare/result.h"
 #include "model/generation_config.h"
 #include "model/model.h"
@@ -19,16 +21,6 @@
 #include "text/tokenizer.h"
 
 namespace indexshare {
-
-struct EngineOptions {
-  int threads = 0;                     // 0: one per processor
-  std::optional<ComputeType> compute;  // none: bf16 for bf16 and fp8 checkpoints, else f32
-  std::optional<DType> cache_dtype;    // f32 or bf16; none: as compute
-  float latent_norm_eps = 1e-6f;       // of q_a_layernorm and kv_a_layernorm
-  int64_t context = 0;                 // tokens a sequence may have; 0: max_position_embeddings
-  int64_t cache_bytes = 0;             // budget of all caches; 0: none
-  int64_t chunk = 512;                 // prompt tokens in one forward pass
-};
 
 /// Ids that the tokenizer gives to GLM's markers, where it knows them.
 struct MarkerTokens {
@@ -38,7 +30,8 @@ struct MarkerTokens {
 /// Not thread-safe: one thread drives the engine and its sessions.
 class Engine {
  public:
-  /// Loads a model directory. Everything that can be wrong with it or with the options is found here.
+  /// Loads a model directory. Everything that can be wrong with it or with the options is found here, and
+  /// what cannot fit into memory is refused.
   static Result<std::unique_ptr<Engine>> load(const std::filesystem::path& directory,
                                               const EngineOptions& options);
 
@@ -48,7 +41,9 @@ class Engine {
   const Model& model() const { return *model_; }
   const Config& config() const { return model_->config(); }
   const GenerationConfig& generation_config() const { return generation_config_; }
-  const EngineOptions& options() const { return options_; }  // with every default resolved
+  const EngineOptions& options() const { return options_; }       // with every default resolved
+  const MemoryPlan& memory_plan() const { return memory_plan_; }  // of one sequence of options().context
+  int64_t memory_bytes() const { return memory_bytes_; }  // to stay inside: memory_limit() at the start
   const cpu::CpuBackend& backend() const { return *backend_; }
   const Checkpoint* checkpoint() const { return checkpoint_.get(); }
   PagePool& pool() { return *pool_; }
@@ -70,9 +65,13 @@ class Engine {
 
  private:
   Engine() = default;
+  static Result<std::unique_ptr<Engine>> build(Config config, Weights weights, const EngineOptions& options,
+                                               bool mapped, int64_t tokenizer_bytes);
   void collect_markers();
 
   EngineOptions options_;
+  MemoryPlan memory_plan_;
+  int64_t memory_bytes_ = 0;
   std::shared_ptr<const Checkpoint> checkpoint_;
   std::unique_ptr<cpu::CpuBackend> backend_;
   std::unique_ptr<Model> model_;

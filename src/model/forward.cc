@@ -46,11 +46,7 @@ void Model::forward(const Batch& batch, Workspace& ws, Tensor logits, Probe* pro
 // Multi-head latent attention over the selected tokens (3.1, 3.4): h -> out.
 void Model::attention(int64_t layer, const Batch& batch, Workspace& ws) const {
   const AttentionWeights& w = weights_.layers[static_cast<size_t>(layer)].self_attn;
-  const HeadShape shape = {.heads = config_.num_attention_heads,
-                           .nope = config_.qk_nope_head_dim,
-                           .rope = config_.qk_rope_head_dim,
-                           .value = config_.v_head_dim,
-                           .latent = config_.kv_lora_rank};
+  const HeadShape shape = head_shape(config_);
   PartScope projections(ops_->profile(), Part::projections);
   ops_->linear(ws.h, w.q_a_proj.weight, w.q_a_proj.bias, Rounding::activation, ws.q_latent);
   ops_->rms_norm(ws.q_latent, w.q_a_layernorm, config_.latent_norm_eps, ws.q_latent);

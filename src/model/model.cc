@@ -15,8 +15,16 @@ Model::Model(Config config, Weights weights, Backend& backend)
   }
 }
 
-CacheLayout Model::cache_layout(DType dtype) const {
-  return {dtype, config_.latent_width(), config_.index_head_dim, config_.indexer_full};
+HeadShape head_shape(const Config& config) {
+  return {.heads = config.num_attention_heads,
+          .nope = config.qk_nope_head_dim,
+          .rope = config.qk_rope_head_dim,
+          .value = config.v_head_dim,
+          .latent = config.kv_lora_rank};
+}
+
+CacheLayout cache_layout(const Config& config, DType dtype) {
+  return {dtype, config.latent_width(), config.index_head_dim, config.indexer_full};
 }
 
 }  // namespace indexshare

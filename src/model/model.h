@@ -23,6 +23,10 @@ class Probe {
   virtual void routing(int64_t layer, const Routing& routing) = 0;
 };
 
+/// The heads of a model's attention, and what its cache looks like.
+HeadShape head_shape(const Config& config);
+CacheLayout cache_layout(const Config& config, DType dtype);
+
 /// Immutable but for the backend's own scratch; one forward at a time.
 class Model {
  public:
@@ -32,9 +36,6 @@ class Model {
   const Config& config() const { return config_; }
   const Weights& weights() const { return weights_; }
   Backend& backend() const { return *ops_; }
-
-  /// What the cache of this model looks like.
-  CacheLayout cache_layout(DType dtype) const;
 
   /// Runs all tokens of the batch and writes the logits of batch.logit_rows, [logit rows, vocab]. The caches
   /// of its sequences must have been extended by the batch's tokens. It cannot fail.

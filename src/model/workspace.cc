@@ -1,39 +1,53 @@
 #include "model/workspace.h"
 
-namespace indexshare {
+#include <algorithm>
 
-void Workspace::resize(const Config& c, int64_t rows, int64_t logit_count) {
-  struct Shape {
-    Tensor& view;
-    int64_t rows;
-    int64_t cols;
-  };
-  const int64_t half = c.qk_rope_head_dim / 2;
-  const Shape shapes[] = {
-      {x, rows, c.hidden_size},
-      {h, rows, c.hidden_size},
-      {out, rows, c.hidden_size},
-      {hidden, rows, c.hidden_size},
-      {q_latent, rows, c.q_lora_rank},
-      {q, rows, c.num_attention_heads * c.qk_head_dim()},
-      {kv, rows, c.latent_width()},
-      {latent_q, rows, c.num_attention_heads * c.latent_width()},
-      {latent_out, rows, c.num_attention_heads * c.kv_lora_rank},
-      {values, rows, c.num_attention_heads * c.v_head_dim},
-      {index_q, rows, c.index_n_heads * c.index_head_dim},
-      {index_k, rows, c.index_head_dim},
-      {index_weights, rows, c.index_n_heads},
-      {router_logits, rows, c.n_routed_experts},
-      {rotation.cos, rows, half},
-      {rotation.sin, rows, half},
-      {logit_rows, logit_count, c.hidden_size},
-  };
-  buffers_.resize(std::size(shapes));
-  for (size_t i = 0; i < std::size(shapes); ++i) {
-    const Shape& shape = shapes[i];
-    buffers_[i].resize(shape.rows * shape.cols);
-    shape.view = Tensor(buffers_[i].data(), shape.rows, shape.cols);
-  }
+namespace indexshare {
+namespace {
+
+// Calls use(view, rows, cols) for each view of activations in turn.
+template <typename Use>
+void for_each_view(Workspace& ws, const Config& c, int64_t rows, int64_t logit_count, Use use) {
+  const int64_t heads = c.num_attention_heads;
+  use(ws.x, rows, c.hidden_size);
+  use(ws.h, rows, c.hidden_size);
+  use(ws.out, rows, c.hidden_size);
+  use(ws.hidden, rows, c.hidden_size);
+  use(ws.q_latent, rows, c.q_lora_rank);
+  use(ws.q, rows, heads * c.qk_head_dim());
+  use(ws.kv, rows, c.latent_width());
+  use(ws.latent_q, rows, heads * c.latent_width());
+  use(ws.latent_out, rows, heads * c.kv_lora_rank);
+  use(ws.values, rows, heads * c.v_head_dim);
+  use(ws.index_q, rows, c.index_n_heads * c.index_head_dim);
+  use(ws.index_k, rows, c.index_head_dim);
+  use(ws.index_weights, rows, c.index_n_heads);
+  use(ws.router_logits, rows, c.n_routed_experts);
+  use(ws.rotation.cos, rows, c.qk_rope_head_dim / 2);
+  use(ws.rotation.sin, rows, c.qk_rope_head_dim / 2);
+  use(ws.logit_rows, logit_count, c.hidden_size);
+}
+
+}  // namespace
+
+void Workspace::resize(const Config& config, int64_t rows, int64_t logit_count) {
+  size_t used = 0;
+  for_each_view(*this, config, rows, logit_count, [&](Tensor& view, int64_t view_rows, int64_t cols) {
+    if (used == buffers_.size()) buffers_.emplace_back();
+    Buffer<float>& buffer = buffers_[used++];
+    buffer.resize(view_rows * cols);
+    view = Tensor(buffer.data(), view_rows, cols);
+  });
+}
+
+int64_t Workspace::bytes(const Config& config, int64_t rows, int64_t logit_count, int64_t context) {
+  Workspace ws;
+  int64_t total = Selection::bytes(rows, std::min(config.index_topk, context)) +
+                  Routing::bytes(rows, config.num_experts_per_tok);
+  for_each_view(ws, config, rows, logit_count, [&](Tensor&, int64_t view_rows, int64_t cols) {
+    total += view_rows * cols * static_cast<int64_t>(sizeof(float));
+  });
+  return total;
 }
 
 }  // namespace indexshare

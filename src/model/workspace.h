@@ -38,6 +38,9 @@ struct Workspace {
   /// Sets every view to a batch of `rows` tokens of which `logit_count` want logits.
   void resize(const Config& config, int64_t rows, int64_t logit_count);
 
+  /// What all of it takes for such a batch whose longest sequence has `context` tokens.
+  static int64_t bytes(const Config& config, int64_t rows, int64_t logit_count, int64_t context);
+
  private:
   std::vector<Buffer<float>> buffers_;
 };

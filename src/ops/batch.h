@@ -43,6 +43,10 @@ class Selection {
     counts_.resize(rows);
   }
 
+  static int64_t bytes(int64_t rows, int64_t width) {
+    return rows * (width + 1) * static_cast<int64_t>(sizeof(int32_t));
+  }
+
   int64_t width() const { return width_; }
   int32_t* row(int64_t i) { return positions_.data() + i * width_; }
   void set_count(int64_t i, int64_t count) { counts_[i] = static_cast<int32_t>(count); }

@@ -1,0 +1,98 @@
+// How much memory the backend needs for a given work; the buffers are described in backend.h.
+#include <algorithm>
+
+#include "cpu/backend.h"
+
+namespace indexshare::cpu {
+namespace {
+
+constexpr int64_t kFloat = sizeof(float);
+constexpr int64_t kIndexGroupRows = 8;   // tokens of a chunk whose keys a worker scores together (index.cc)
+constexpr int64_t kAttentionRows = 64;   // cache rows that are gathered at a time (attention.cc)
+constexpr int64_t kAttentionHeads = 16;  // heads of an item on vectors,
+constexpr int64_t kUnitHeads = 64;       // and on the matrix unit
+constexpr int64_t kIndexTileHeads = 16, kIndexTileDepth = 32;  // of the matrix unit (index.cc)
+constexpr int64_t kMlpValues = 2 * 128 * 64;                   // gate and up of a tile (experts.cc)
+
+bool uses_unit(const Kernels& kernels, ComputeType compute, const Workload& work) {
+  return compute == ComputeType::bf16 && kernels.matrix_unit != nullptr && work.cache_dtype == DType::bf16;
+}
+
+// Inputs of products and what lies between the matrices of an MLP, with the slots of the experts.
+int64_t activation_bytes(const Kernels& kernels, ComputeType compute, const Workload& work) {
+  Activations::Size inputs, between;
+  int64_t most_slots = 0;
+  int64_t most_rows = 0;
+  for (const Workload::Product& p : work.products) {
+    const ComputeType as = p.rounding == Rounding::exact ? ComputeType::f32 : compute;
+    inputs.cover(Activations::size(kernels, p.rows, p.w->cols, as, *p.w));
+    most_rows = std::max(most_rows, p.rows);
+  }
+  for (const Workload::Mlps& m : work.mlps) {
+    const int64_t slots = work.rows * (m.experts_per_token + (m.shared != nullptr ? 1 : 0));
+    most_slots = std::max(most_slots, slots);
+    int64_t width = m.shared != nullptr ? m.shared->gate_proj.rows : 0;
+    for (const MlpWeights& expert : m.experts) width = std::max(width, expert.gate_proj.rows);
+    auto cover = [&](const MlpWeights& mlp) {
+      inputs.cover(Activations::size(kernels, slots, mlp.gate_proj.cols, compute, mlp.gate_proj));
+      inputs.cover(Activations::size(kernels, slots, mlp.up_proj.cols, compute, mlp.up_proj));
+      between.cover(Activations::size(kernels, slots, width, compute, mlp.down_proj));
+    };
+    for (const MlpWeights& expert : m.experts) cover(expert);
+    if (m.shared != nullptr) cover(*m.shared);
+  }
+  return inputs.bytes() + between.bytes() + most_slots * (static_cast<int64_t>(sizeof(int32_t)) + kFloat) +
+         most_rows * static_cast<int64_t>(sizeof(float*));
+}
+
+// What one worker holds while it gathers the selected rows of a token.
+int64_t attention_bytes(const Kernels& kernels, ComputeType compute, const Workload& work) {
+  const int64_t n = std::min(work.index_topk, work.context);
+  const HeadShape& shape = work.heads;
+  if (uses_unit(kernels, compute, work)) {
+    const int64_t heads = std::min(kUnitHeads, shape.heads);
+    return n * static_cast<int64_t>(sizeof(const bf16*)) +
+           kernels.matrix_unit->attend_scratch_bytes(heads, shape.latent, shape.rope, n) +
+           kMlpValues * kFloat;
+  }
+  const int64_t gathered = kAttentionRows * (shape.latent + shape.rope);
+  return (std::max(gathered, kMlpValues) + std::min(kAttentionHeads, shape.heads) * n) * kFloat;
+}
+
+// The candidates that one worker keeps while it looks for the best keys.
+int64_t top_k_bytes(int threads, const Workload& work) {
+  if (work.context <= work.index_topk) return 0;
+  constexpr int64_t kCandidate = sizeof(float) + sizeof(int32_t);
+  return std::clamp<int64_t>(work.rows / (4 * threads), 1, kIndexGroupRows) * 2 * work.index_topk *
+         kCandidate;
+}
+
+// Queries of the index in bf16, with the weights of their heads, where the matrix unit takes them: whole
+// tiles.
+int64_t index_query_bytes(const Kernels& kernels, ComputeType compute, const Workload& work) {
+  if (work.context <= work.index_topk || work.index_dim % kIndexTileDepth != 0 ||
+      !uses_unit(kernels, compute, work)) {
+    return 0;
+  }
+  const int64_t heads = (work.index_heads + kIndexTileHeads - 1) / kIndexTileHeads * kIndexTileHeads;
+  return work.rows * heads * (work.index_dim * static_cast<int64_t>(sizeof(bf16)) + kFloat);
+}
+
+}  // namespace
+
+int64_t CpuBackend::planned_bytes(const Kernels& kernels, int threads, ComputeType compute,
+                                  const Workload& work) {
+  return activation_bytes(kernels, compute, work) + index_query_bytes(kernels, compute, work) +
+         threads * (attention_bytes(kernels, compute, work) + top_k_bytes(threads, work));
+}
+
+int64_t CpuBackend::held_bytes() const {
+  int64_t total = activations_.held_bytes() + intermediate_.held_bytes() + y_rows_.bytes() +
+                  slot_row_.bytes() + slot_weight_.bytes() + index_queries_.bytes() + index_weights_.bytes();
+  for (const Scratch& own : scratch_) {
+    total += own.a.bytes() + own.b.bytes() + own.bytes.bytes() + own.rows.bytes();
+  }
+  return total;
+}
+
+}  // namespace indexshare::cpu

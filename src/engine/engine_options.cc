@@ -1,0 +1,61 @@
+#include "engine/engine_options.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/thread_pool.h"
+
+namespace indexshare {
+namespace {
+
+constexpr int kMaxThreads = 1024;
+constexpr int64_t kMaxChunk = 65536;
+
+Result<void> check(const EngineOptions& o, const Config& config) {
+  if (o.threads < 0 || o.threads > kMaxThreads) {
+    return make_error("{}threads is {}, expected 0 (one per processor) to {}", o.prefix, o.threads,
+                      kMaxThreads);
+  }
+  if (o.chunk < 1 || o.chunk > kMaxChunk) {
+    return make_error("{}chunk is {}, expected 1 to {} tokens", o.prefix, o.chunk, kMaxChunk);
+  }
+  if (o.context < 0 || o.context > config.max_position_embeddings) {
+    return make_error(
+        "{}context is {}, but the model was made for at most {} tokens (max_position_embeddings)", o.prefix,
+        o.context, config.max_position_embeddings);
+  }
+  if (o.cache_bytes < 0) {
+    return make_error("{}cache-memory is {}, expected 0 or more bytes", o.prefix, o.cache_bytes);
+  }
+  if (o.ram_bytes < 0) return make_error("{}ram is {}, expected 0 or more bytes", o.prefix, o.ram_bytes);
+  if (!(o.latent_norm_eps > 0 && o.latent_norm_eps < 1)) {
+    return make_error("{}latent-norm-eps is {}, expected a number between 0 and 1", o.prefix,
+                      o.latent_norm_eps);
+  }
+  if (o.cache_dtype && o.cache_dtype != DType::f32 && o.cache_dtype != DType::bf16) {
+    return make_error("{}cache-dtype is {}, expected f32 or bf16", o.prefix, dtype_name(*o.cache_dtype));
+  }
+  return {};
+}
+
+// Whether any big matrix is stored with bf16's precision or less.
+bool is_low_precision(const Weights& weights) {
+  const DType embed = weights.embed_tokens.dtype;
+  const DType first = weights.layers.front().self_attn.q_b_proj.dtype;
+  return embed == DType::bf16 || first == DType::bf16 || first == DType::fp8_e4m3;
+}
+
+}  // namespace
+
+Result<EngineOptions> resolve_options(const EngineOptions& options, const Config& config,
+                                      const Weights& weights) {
+  RETURN_IF_ERROR(check(options, config));
+  EngineOptions o = options;
+  if (o.threads == 0) o.threads = std::min(available_cpus(), kMaxThreads);
+  if (o.context == 0) o.context = config.max_position_embeddings;
+  if (!o.compute) o.compute = is_low_precision(weights) ? ComputeType::bf16 : ComputeType::f32;
+  if (!o.cache_dtype) o.cache_dtype = *o.compute == ComputeType::bf16 ? DType::bf16 : DType::f32;
+  return o;
+}
+
+}  // namespace indexshare
