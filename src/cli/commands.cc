@@ -12,6 +12,7 @@ std::span<const Command> all_commands() {
       {"perplexity", "measure how well a model predicts a text", add_perplexity},
       {"dump", "write logits, selections, routes and hidden states to a file", add_dump},
       {"bench", "measure the speed of a model, or of a geometry with random weights", add_bench},
+      {"plan", "tell how much memory a model takes, what fits and what to change", add_plan},
       {"flops", "count the arithmetic of one token, part by part", add_flops},
   };
   return kCommands;

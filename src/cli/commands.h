@@ -16,6 +16,7 @@ Action add_dump(CLI::App& command);
 Action add_flops(CLI::App& command);
 Action add_inspect(CLI::App& command);
 Action add_perplexity(CLI::App& command);
+Action add_plan(CLI::App& command);
 Action add_run(CLI::App& command);
 Action add_template(CLI::App& command);
 Action add_tokenize(CLI::App& command);
