@@ -7,10 +7,10 @@ override PROMPT := $(value PROMPT)
 export PROMPT FUZZ_SECONDS JOBS
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test bench fuzz format lint clean
+.PHONY: help build run test bench bench-1m fuzz format lint clean
 
 help: ## show this list
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
+	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
 
 build: ## build the program, build/release/indexshare
 	@tools/setup.sh build
@@ -26,6 +26,9 @@ test: ## build and run all tests, with sanitizers and fuzzers
 
 bench: build ## measure the bundled model, and GLM-5.2's geometry with random weights
 	@tools/bench.sh
+
+bench-1m: build ## find five values among 1,048,576 tokens, with a model made for it
+	@build/release/needle build/needle 1048576
 
 fuzz: ## run each fuzzer for FUZZ_SECONDS (60) and keep what it finds in build/corpus
 	@tools/setup.sh build test

@@ -14,4 +14,4 @@ fi
 
 mode=(-i)
 [ "${1:-}" != --check ] || mode=(--dry-run -Werror)
-find src include tests -name '*.h' -o -name '*.cc' -o -name '*.cu' | sort | xargs "$tool" "${mode[@]}"
+find src include tests tools -name '*.h' -o -name '*.cc' -o -name '*.cu' | sort | xargs "$tool" "${mode[@]}"

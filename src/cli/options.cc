@@ -168,7 +168,7 @@ void add_memory_flags(CLI::App& command, EngineOptions& options) {
       "max_position_embeddings)",
       [](const char* flag, const std::string& text) { return parse_tokens(flag, text, 1, kMaxContext); })
       ->group(kEngineGroup);
-  add_integer(command, "--chunk", options.chunk, int64_t{1}, int64_t{65536},
+  add_integer(command, "--chunk", options.chunk, int64_t{1}, int64_t{1} << 20,
               "prompt tokens in one pass (default: 512)")
       ->group(kEngineGroup);
   add_value(command, "--ram", options.ram_bytes, "SIZE",

@@ -9,7 +9,7 @@ namespace indexshare {
 namespace {
 
 constexpr int kMaxThreads = 1024;
-constexpr int64_t kMaxChunk = 65536;
+constexpr int64_t kMaxChunk = int64_t{1} << 20;
 
 Result<void> check(const EngineOptions& o, const Config& config) {
   if (o.threads < 0 || o.threads > kMaxThreads) {

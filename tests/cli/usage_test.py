@@ -47,7 +47,7 @@ class WrongUsage(TestCase):
             ([*run, "--context", "0"], "--context is \"0\""),
             ([*run, "--cache-memory", "8Q"], "expected a size such as 512M or 8G"),
             ([*run, "--cache-memory", "-1"], "expected a size"),
-            ([*run, "--chunk", "0"], "--chunk is \"0\", expected a whole number from 1 to 65536"),
+            ([*run, "--chunk", "0"], "--chunk is \"0\", expected a whole number from 1 to 1048576"),
             ([*run, "--latent-norm-eps", "1"], "--latent-norm-eps is \"1\""),
             ([*run, "--temperature", "-1"], "--temperature is \"-1\", expected a number of at least 0"),
             ([*run, "--temperature", "nan"], "--temperature is \"nan\""),
