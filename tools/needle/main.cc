@@ -63,18 +63,19 @@ class Stopwatch {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-// A line on stderr every few seconds of a long prefill: the time that is left grows with the square.
+// A line on stderr every half minute of a long prefill; its time grows with the square of the tokens.
 class PrefillProgress {
  public:
   void update(int64_t done, int64_t total) {
     if (watch_.seconds() < next_) return;
-    next_ = watch_.seconds() + 10;
+    next_ = watch_.seconds() + kInterval;
     fmt::print(stderr, "read {} of {} tokens in {:.0f} s\n", done, total, watch_.seconds());
   }
 
  private:
+  static constexpr double kInterval = 30;  // seconds
   Stopwatch watch_;
-  double next_ = 10;
+  double next_ = kInterval;
 };
 
 Result<void> read_haystack(Session& session, const std::vector<int32_t>& tokens) {
