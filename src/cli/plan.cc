@@ -1,5 +1,6 @@
 // indexshare plan: how much memory a model takes at a given context and batch, what fits and what to change.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 
@@ -21,6 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int64_t kMaxBatch = 1 << 20;
+constexpr int64_t kMaxCacheBytes = int64_t{1} << 60;
 constexpr int64_t kSmallChunk = 64;
 
 struct Options {
@@ -68,10 +70,16 @@ Result<Case> collect(const Options& options) {
     c.dtype = fmt::format("in {}", dtype_name(dtype));
   }
   ASSIGN_OR_RETURN(c.engine, resolve_options(options.engine, c.config, c.weights));
-  c.load = {.context = c.engine.context, .batch = options.batch};
+  c.load = {.context = c.engine.context, .batch = 1};
   if (const auto size = fs::file_size(model / "tokenizer.json", ignored); !ignored) {
     c.load.tokenizer_bytes = static_cast<int64_t>(size);
   }
+  if (c.plan().cache() > kMaxCacheBytes / options.batch) {
+    return make_error(
+        "--batch is {}, and the caches of so many sequences of {} tokens take more than can be counted",
+        options.batch, c.load.context);
+  }
+  c.load.batch = options.batch;
   return c;
 }
 
@@ -87,14 +95,18 @@ int64_t largest(int64_t most, int64_t limit, Total total) {
 }
 
 int64_t largest_context(Case c, int64_t ram) {
-  return largest(c.config.max_position_embeddings, ram, [&](int64_t context) {
+  c.load.context = kPageTokens;
+  const int64_t beyond = ram / c.plan().cache() * kPageTokens;  // more pages than fit are not worth a try
+  return largest(std::min(c.config.max_position_embeddings, beyond), ram, [&](int64_t context) {
     c.load.context = context;
     return c.plan().total();
   });
 }
 
 int64_t largest_batch(Case c, int64_t ram) {
-  return largest(kMaxBatch, ram, [&](int64_t batch) {
+  c.load.batch = 1;
+  const int64_t one = c.plan().cache();  // of one sequence; beyond ram / one there is nothing to try
+  return largest(std::min(kMaxBatch, ram / one), ram, [&](int64_t batch) {
     c.load.batch = batch;
     return c.plan().total();
   });

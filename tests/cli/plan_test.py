@@ -71,6 +71,10 @@ class Plan(TestCase):
         self.fails(2, '--ram is "-1", expected a size', "plan", GLM, "--ram", "-1")
         self.fails(1, "--context is 2097152, but the model was made for at most 1048576", "plan", GLM, "--context", "2M")
         self.fails(1, "/nowhere", "plan", "/nowhere")
+        huge = self.file("config.json", json.dumps({"model_type": "glm_moe_dsa", "num_hidden_layers": 512,
+                                                    "kv_lora_rank": 65536, "max_position_embeddings": 1 << 30}))
+        self.fails(1, "--batch is 1048576, and the caches of so many sequences", "plan", huge, "--batch", "1048576")
+        self.assertEqual(self.plan(huge, "--batch", "1048576", "--context", "1")["largest_context"], 0)
 
 
 class TooLarge(TestCase):
