@@ -1,0 +1,211 @@
+#include "cpu/machine_limits.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <ctime>
+#include <limits>
+#include <thread>
+#include <utility>
+
+#include "base/error.h"
+#include "base/posix.h"
+#include "cpu/kernels.h"
+#include "cpu/peak_loops.h"
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+namespace indexshare::cpu {
+namespace {
+
+constexpr int kRuns = 5;                             // of which the best counts
+constexpr double kRunSeconds = 0.03;                 // of one thread in one run
+constexpr int64_t kMinReadBytes = int64_t{1} << 30;  // larger than caches that do not tell their size
+constexpr int64_t kReadStep = 4096;                  // a thread's share is a multiple of it
+constexpr int64_t kHugePage = int64_t{2} << 20;
+constexpr int64_t kBarriers = 5000;
+
+double wall_seconds(FunctionRef<void()> work) {
+  const auto start = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+double thread_cpu_seconds() {
+  timespec time{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+// Where the threads of a loop wait until all of them have come.
+class Meeting {
+ public:
+  explicit Meeting(int64_t threads) : missing_(threads) {}
+
+  void wait() {
+    missing_.fetch_sub(1);
+    for (int spin = 0; missing_.load() > 0; ++spin) {
+      if (spin > kSpins) std::this_thread::yield();  // there may be fewer processors than threads
+    }
+  }
+
+ private:
+  static constexpr int kSpins = 1000;
+  std::atomic<int64_t> missing_;
+};
+
+// work(thread) on every thread of the pool at once; the best of a few runs, where all together do `amount`.
+Speed measure(ThreadPool& pool, double amount, FunctionRef<void(int64_t thread)> work) {
+  const int64_t threads = pool.threads();
+  std::vector<double> cpu(static_cast<size_t>(threads));
+  Speed best;
+  for (int run = 0; run < kRuns; ++run) {
+    Meeting meeting(threads);
+    const double wall = wall_seconds([&] {
+      pool.run(threads, [&](int64_t item, int) {
+        meeting.wait();  // so that each thread takes one item, and all begin together
+        const double start = thread_cpu_seconds();
+        work(item);
+        cpu[static_cast<size_t>(item)] = thread_cpu_seconds() - start;
+      });
+    });
+    best.wall = std::max(best.wall, amount / wall);
+    best.cpu = std::max(best.cpu, amount / *std::max_element(cpu.begin(), cpu.end()));
+  }
+  return best;
+}
+
+#if defined(__x86_64__)
+struct CpuidBit {
+  unsigned leaf, subleaf;
+  enum Register { eax, ebx, ecx, edx } where;
+  int bit;
+};
+constexpr CpuidBit kAvx512Vnni = {7, 0, CpuidBit::ecx, 11};
+constexpr CpuidBit kAvx512Bf16 = {7, 1, CpuidBit::eax, 5};
+constexpr CpuidBit kAmxInt8 = {7, 0, CpuidBit::edx, 25};
+
+bool has(const CpuidBit& feature) {
+  unsigned registers[4] = {};
+  return __get_cpuid_count(feature.leaf, feature.subleaf, &registers[0], &registers[1], &registers[2],
+                           &registers[3]) != 0 &&
+         (registers[feature.where] >> feature.bit & 1) != 0;
+}
+#endif
+
+// The loops of a kernel table; what the table itself need not have is asked for here.
+std::vector<PeakLoop> loops_of(std::string_view table) {
+  std::vector<PeakLoop> loops;
+  auto add = [&](std::span<const PeakLoop> more) { loops.insert(loops.end(), more.begin(), more.end()); };
+  if (table == "scalar") add(scalar_peak_loops());
+#if defined(__x86_64__)
+  if (table == "avx2") add(avx2_peak_loops());
+  if (table == "avx512") {
+    add(avx512_peak_loops());
+    if (has(kAvx512Bf16)) add(avx512_bf16_peak_loops());
+    if (has(kAvx512Vnni)) add(avx512_vnni_peak_loops());
+  }
+  if (table == "amx") {
+    add(amx_bf16_peak_loops());
+    if (has(kAmxInt8)) add(amx_int8_peak_loops());
+  }
+#endif
+  return loops;
+}
+
+int64_t largest_cache_bytes() {
+  int64_t largest = 0;
+  for (const int level : {_SC_LEVEL2_CACHE_SIZE, _SC_LEVEL3_CACHE_SIZE, _SC_LEVEL4_CACHE_SIZE}) {
+    largest = std::max<int64_t>(largest, ::sysconf(level));
+  }
+  return largest;
+}
+
+int64_t free_memory_bytes() {
+  return int64_t{::sysconf(_SC_AVPHYS_PAGES)} * ::sysconf(_SC_PAGESIZE);
+}
+
+// Reads a multiple of kReadStep bytes. Asking ahead of the hardware's own prefetcher gains a few percent.
+uint64_t read_once(const std::byte* data, int64_t bytes) {
+  constexpr int64_t kAhead = 4096;
+  constexpr int64_t kWords = 8;  // of a cache line
+  uint64_t sums[kWords] = {};
+  const auto* words = reinterpret_cast<const uint64_t*>(data);
+  for (int64_t i = 0; i < bytes / static_cast<int64_t>(sizeof(uint64_t)); i += kWords) {
+    __builtin_prefetch(reinterpret_cast<const char*>(words + i) + kAhead);
+    for (int64_t w = 0; w < kWords; ++w) sums[w] += words[i + w];
+  }
+  uint64_t sum = 0;
+  for (const uint64_t part : sums) sum += part;
+  return sum;
+}
+
+}  // namespace
+
+std::vector<PeakLoop> available_peak_loops() {
+  std::vector<PeakLoop> loops;
+  for (const Kernels* table : available_kernels()) {
+    for (const PeakLoop& loop : loops_of(table->name)) loops.push_back(loop);
+  }
+  return loops;
+}
+
+Speed measure_peak(const PeakLoop& loop, ThreadPool& pool) {
+  int64_t rounds = 1;
+  while (wall_seconds([&] { loop.run(rounds); }) < kRunSeconds) rounds *= 2;
+  const int64_t operations = pool.threads() * rounds * loop.operations;
+  return measure(pool, static_cast<double>(operations), [&](int64_t) { loop.run(rounds); });
+}
+
+int64_t read_area_bytes() {
+  const int64_t wanted = std::max(kMinReadBytes, 4 * largest_cache_bytes());
+  return std::max(std::min(wanted, free_memory_bytes() / 4), kHugePage);
+}
+
+Result<ReadArea> ReadArea::create(int64_t bytes, ThreadPool& pool) {
+  const int64_t size = (bytes + kHugePage - 1) / kHugePage * kHugePage;
+  void* memory =
+      ::mmap(nullptr, static_cast<size_t>(size), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) {
+    return make_error("cannot measure how fast memory is read: {} bytes of it: {}", size, errno_text());
+  }
+  ReadArea area(static_cast<std::byte*>(memory), size);
+  ::madvise(memory, static_cast<size_t>(size), MADV_HUGEPAGE);  // where it is refused, small pages will do
+  pool.run(size / kHugePage, [&](int64_t page, int) {
+    std::memset(area.data_ + page * kHugePage, 1, static_cast<size_t>(kHugePage));
+  });
+  return area;
+}
+
+ReadArea::ReadArea(ReadArea&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+
+ReadArea::~ReadArea() {
+  if (data_ != nullptr) ::munmap(data_, static_cast<size_t>(size_));
+}
+
+Speed measure_read(const ReadArea& area, ThreadPool& pool) {
+  const int64_t share = std::ssize(area.bytes()) / pool.threads() / kReadStep * kReadStep;
+  std::atomic<uint64_t> sum{0};  // asked for, so that nothing is left out
+  return measure(pool, static_cast<double>(pool.threads() * share),
+                 [&](int64_t thread) { sum += read_once(area.bytes().data() + thread * share, share); });
+}
+
+double measure_barrier(ThreadPool& pool) {
+  std::vector<double> took(static_cast<size_t>(kBarriers));
+  for (double& one : took) {
+    Meeting meeting(pool.threads());
+    one = wall_seconds([&] { pool.run(pool.threads(), [&](int64_t, int) { meeting.wait(); }); });
+  }
+  const auto middle = took.begin() + kBarriers / 2;  // other programs lengthen some without measure
+  std::nth_element(took.begin(), middle, took.end());
+  return *middle;
+}
+
+}  // namespace indexshare::cpu
