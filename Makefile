@@ -24,7 +24,7 @@ test: ## build and run all tests, with sanitizers and fuzzers
 	@for preset in dev tsan fuzz; do tools/build.sh $$preset || exit 1; done
 	@ctest --test-dir build/dev --output-on-failure --no-label-summary -j $(JOBS)
 
-bench: build ## measure the bundled model, and GLM-5.2's geometry with random weights
+bench: build ## measure the machine, the bundled model and GLM-5.2's geometry up to 1M tokens; curves in build/bench
 	@tools/bench.sh
 
 bench-1m: build ## find five values among 1,048,576 tokens, with a model made for it

@@ -28,7 +28,8 @@ BELOW = {
 ALSO = {
     "checkpoint": ["model/config.h", "model/weights.h"],  # it fills them
     "engine": ["cpu/backend.h", "cuda/backend.h"],  # it constructs the backend
-    "cli": ["cpu/backend.h", "cuda/backend.h", "cpu/kernels.h"],  # likewise, and it names the kernel tables
+    "cli": ["cpu/backend.h", "cuda/backend.h", "cpu/kernels.h",  # likewise, and it names the kernel tables
+            "cpu/machine_limits.h"],  # and measures what they could reach
 }
 
 # The one folder that includes a third-party header, by how the header's name begins.

@@ -4,16 +4,21 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
+#include <optional>
 #include <random>
 
 #include "base/error.h"
+#include "cli/bench_fill.h"
 #include "model/parameters.h"
 
 namespace indexshare::cli {
 namespace {
 
-constexpr int64_t kPoolValues = 1 << 22;  // random values that the cache is filled from
+// A measurement that has had its first round and this many seconds is not repeated: prefill at a million
+// tokens takes minutes.
+constexpr double kEnoughSeconds = 20;
+
+constexpr int64_t kWarmingTokens = 32;  // from here on a pass is long enough to start cold
 
 double cpu_seconds() {
   rusage usage{};
@@ -35,180 +40,283 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-// Normal values in the cache's type, to be copied from random places.
-class ValuePool {
+// Counts the experts that a pass reads: of each layer those that some token of the batch goes to.
+class ExpertCounter final : public Probe {
  public:
-  explicit ValuePool(DType dtype)
-      : bytes_(static_cast<size_t>(kPoolValues * dtype_bytes(dtype))), size_(dtype_bytes(dtype)) {
-    std::mt19937 generator(7);
-    std::normal_distribution<float> normal;
-    for (int64_t i = 0; i < kPoolValues; ++i) {
-      const float x = normal(generator);
-      const bf16 rounded = to_bf16(x);
-      std::byte* to = bytes_.data() + i * size_;
-      if (dtype == DType::bf16) {
-        std::memcpy(to, &rounded, sizeof(rounded));
-      } else {
-        std::memcpy(to, &x, sizeof(x));
-      }
+  explicit ExpertCounter(int64_t experts) : seen_(static_cast<size_t>(experts)) {}
+
+  void hidden(int64_t, Tensor) override {}
+  void selection(int64_t, const Selection&) override {}
+  void routing(int64_t, const Routing& routing) override {
+    std::fill(seen_.begin(), seen_.end(), false);
+    for (const int32_t id : routing.ids.span()) {
+      if (!seen_[static_cast<size_t>(id)]) ++count_;
+      seen_[static_cast<size_t>(id)] = true;
     }
   }
 
-  void fill(std::byte* to, int64_t bytes) {
-    while (bytes > 0) {
-      const auto place = static_cast<int64_t>(generator_() % (kPoolValues / 2)) * size_;
-      const int64_t n = std::min<int64_t>(bytes, std::ssize(bytes_) - place);
-      std::memcpy(to, bytes_.data() + place, static_cast<size_t>(n));
-      to += n;
-      bytes -= n;
-    }
-  }
+  int64_t count() const { return count_; }
 
  private:
-  std::vector<std::byte> bytes_;
-  int64_t size_;
-  std::mt19937 generator_{1};
+  std::vector<bool> seen_;
+  int64_t count_ = 0;
 };
 
-// Makes a sequence `depth` tokens long.
-Result<void> fill_to(SequenceCache& cache, int64_t depth, ValuePool& pool) {
-  const int64_t from = cache.length();
-  RETURN_IF_ERROR(cache.extend(depth - from));
-  const CacheLayout& layout = cache.layout();
-  for (int64_t page = from / kPageTokens * kPageTokens; page < depth; page += kPageTokens) {
-    for (int64_t layer = 0; layer < layout.layers(); ++layer) {
-      pool.fill(cache.latent_row(layer, page), kPageTokens * layout.latent_row_bytes());
-      if (layout.index_slot[static_cast<size_t>(layer)] >= 0) {
-        pool.fill(cache.index_block(layer, page), layout.index_area_bytes());
-      }
-    }
-  }
-  return {};
-}
-
-class Bench {
+// What one forward pass reads from memory at the least.
+class PassBytes {
  public:
-  Bench(Engine& engine, const BenchPlan& plan)
-      : engine_(engine), plan_(plan), pool_(engine.pool().layout().dtype), generator_(11) {}
-
-  Result<BenchResult> decode(int64_t depth, int64_t batch) {
-    std::vector<SequenceCache> caches;
-    for (int64_t i = 0; i < batch; ++i) {
-      caches.emplace_back(engine_.pool());
-      RETURN_IF_ERROR(fill_to(caches.back(), depth, pool_));
-    }
-    RETURN_IF_ERROR(step(caches, 1, LogitsFor::last));  // touches every weight once
-    BenchResult result = describe("decode", depth, batch);
-    const Profile before = engine_.model().backend().profile();
-    std::vector<double> wall, cpu;
-    for (int64_t i = 0; i < plan_.decode_steps; ++i) {
-      RETURN_IF_ERROR(timed(caches, 1, LogitsFor::last, wall, cpu));
-    }
-    finish(result, before, plan_.decode_steps * batch, static_cast<double>(batch), wall, cpu);
-    return result;
+  explicit PassBytes(const Engine& engine) : config_(engine.config()) {
+    const Weights& weights = engine.model().weights();
+    const WeightBytes bytes = weight_bytes(config_, weights);
+    const int64_t layers = std::count(config_.mlp_sparse.begin(), config_.mlp_sparse.end(), true);
+    expert_ = layers == 0 ? 0 : bytes.routed_experts / (layers * config_.n_routed_experts);
+    without_experts_ = bytes.active_per_token - layers * config_.num_experts_per_tok * expert_;
+    head_ = weights.lm_head.rows * weights.lm_head.row_bytes();
   }
 
-  Result<BenchResult> prefill(int64_t depth) {
-    BenchResult result = describe("prefill", depth, 1);
-    std::vector<SequenceCache> caches;
-    caches.emplace_back(engine_.pool());
-    RETURN_IF_ERROR(fill_to(caches[0], depth, pool_));
-    const Profile before = engine_.model().backend().profile();
-    std::vector<double> wall, cpu;
-    for (int64_t i = 0; i < plan_.repeats; ++i) {
-      RETURN_IF_ERROR(timed(caches, plan_.prefill_tokens, LogitsFor::last, wall, cpu));
-      caches[0].truncate(depth);
+  int64_t of(const Batch& batch, int64_t experts, const CacheLayout& layout) const {
+    int64_t bytes = without_experts_ + experts * expert_ - (batch.logit_rows.empty() ? head_ : 0);
+    for (const Segment& segment : batch.segments) {
+      const int64_t length = segment.position + segment.rows;
+      const int64_t rows = std::min(length, segment.rows * std::min(length, config_.index_topk));
+      bytes += rows * layout.latent_bytes_per_token();
+      if (length > config_.index_topk) bytes += length * layout.index_bytes_per_token();
     }
-    finish(result, before, plan_.repeats * plan_.prefill_tokens, static_cast<double>(plan_.prefill_tokens),
-           wall, cpu);
-    return result;
+    return bytes;
   }
 
  private:
-  // The next `tokens` random tokens of every sequence in forward passes of at most a chunk.
-  Result<void> step(std::vector<SequenceCache>& caches, int64_t tokens, LogitsFor logits) {
-    for (int64_t done = 0; done < tokens;) {
-      const int64_t n = std::min(engine_.options().chunk, tokens - done);
-      BatchBuilder& builder = engine_.builder();
-      builder.clear();
-      tokens_.resize(static_cast<size_t>(n));
-      for (SequenceCache& cache : caches) {
-        for (int32_t& token : tokens_) {
-          token = static_cast<int32_t>(generator_() % static_cast<uint64_t>(engine_.config().vocab_size));
-        }
-        RETURN_IF_ERROR(cache.extend(n));
-        builder.add(cache, tokens_, done + n == tokens ? logits : LogitsFor::none);
-      }
-      engine_.forward(builder.batch());
-      done += n;
+  const Config& config_;
+  int64_t without_experts_ = 0, expert_ = 0, head_ = 0;
+};
+
+// One timed step or prompt, per token.
+struct Sample {
+  BenchTimes times;
+  double flops = 0, bytes = 0;
+};
+
+// All samples of one row of the table.
+struct Series {
+  BenchResult result;
+  std::vector<Sample> samples;
+  double seconds = 0;
+
+  bool is_done() const { return !samples.empty() && seconds > kEnoughSeconds; }
+
+  BenchResult summary() const {
+    BenchResult r = result;
+    auto middle = [&](auto figure) {
+      std::vector<double> values;
+      for (const Sample& sample : samples) values.push_back(figure(sample));
+      return median(std::move(values));
+    };
+    r.runs = std::ssize(samples);
+    r.median.wall = middle([](const Sample& s) { return s.times.wall; });
+    r.median.cpu = middle([](const Sample& s) { return s.times.cpu; });
+    for (size_t part = 0; part < kParts; ++part) {
+      r.median.parts[part] = middle([&](const Sample& s) { return s.times.parts[part]; });
     }
+    r.flops = middle([](const Sample& s) { return s.flops; });
+    r.bytes = middle([](const Sample& s) { return s.bytes; });
+    r.least_cpu = samples.front().times.cpu;
+    for (const Sample& sample : samples) r.least_cpu = std::min(r.least_cpu, sample.times.cpu);
+    return r;
+  }
+};
+
+// One variant's engine with its sequences.
+class Subject {
+ public:
+  explicit Subject(std::unique_ptr<Engine> engine)
+      : engine_(std::move(engine)), pass_bytes_(*engine_), generator_(11) {}
+
+  const Engine& engine() const { return *engine_; }
+
+  /// Grows every buffer to what measuring needs, so that no run pays for it.
+  Result<void> warm_up(const BenchPlan& plan) {
+    if (plan.prefill_tokens == 0) return {};
+    caches_.emplace_back(engine_->pool());
+    const auto sample = run(1, std::min(plan.prefill_tokens, engine_->options().chunk));
+    caches_.clear();
+    return sample ? Result<void>() : sample.error();
+  }
+
+  /// Has `batch` sequences of `depth` tokens; the first are kept from before.
+  Result<void> prepare(int64_t batch, int64_t depth, CacheFiller& filler) {
+    while (std::ssize(caches_) > batch) caches_.pop_back();
+    while (std::ssize(caches_) < batch) caches_.emplace_back(engine_->pool());
+    for (SequenceCache& cache : caches_) RETURN_IF_ERROR(filler.fill(*engine_, cache, depth));
     return {};
   }
 
-  Result<void> timed(std::vector<SequenceCache>& caches, int64_t tokens, LogitsFor logits,
-                     std::vector<double>& wall, std::vector<double>& cpu) {
+  /// The next `tokens` random tokens of the first `batch` sequences in passes of at most a chunk, timed.
+  Result<Sample> run(int64_t batch, int64_t tokens) {
+    const Profile before = engine_->model().backend().profile();
     const auto start = std::chrono::steady_clock::now();
     const double cpu_start = cpu_seconds();
-    RETURN_IF_ERROR(step(caches, tokens, logits));
-    cpu.push_back(cpu_seconds() - cpu_start);
-    wall.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
-    return {};
+    int64_t bytes = 0;
+    for (int64_t done = 0; done < tokens;) {
+      const int64_t n = std::min(engine_->options().chunk, tokens - done);
+      ASSIGN_OR_RETURN(const int64_t pass, forward(batch, n, done + n == tokens));
+      bytes += pass;
+      done += n;
+    }
+    const double per_token = 1.0 / static_cast<double>(batch * tokens);
+    Sample sample;
+    sample.times.cpu = 1e3 * (cpu_seconds() - cpu_start) * per_token;
+    sample.times.wall =
+        1e3 * std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() * per_token;
+    const Profile profile = engine_->model().backend().profile().since(before);
+    for (size_t part = 0; part < kParts; ++part) {
+      sample.times.parts[part] = 1e3 * profile.seconds(static_cast<Part>(part)) * per_token;
+    }
+    sample.flops = static_cast<double>(profile.total_flops()) * per_token;
+    sample.bytes = static_cast<double>(bytes) * per_token;
+    return sample;
   }
 
-  BenchResult describe(const char* phase, int64_t depth, int64_t batch) const {
-    BenchResult result;
-    result.phase = phase;
-    result.depth = depth;
-    result.batch = batch;
-    result.threads = engine_.backend().threads();
-    result.pattern = engine_.config().schedule();
-    result.dtype = dtype_name(engine_.model().weights().layers[0].self_attn.q_b_proj.dtype);
-    result.isa = engine_.backend().isa();
-    result.weight_bytes = weight_bytes(engine_.config(), engine_.model().weights()).active_per_token;
-    return result;
+ private:
+  // One pass; returns the bytes it must read.
+  Result<int64_t> forward(int64_t batch, int64_t tokens, bool with_logits) {
+    BatchBuilder& builder = engine_->builder();
+    builder.clear();
+    tokens_.resize(static_cast<size_t>(tokens));
+    const auto vocab = static_cast<uint64_t>(engine_->config().vocab_size);
+    for (int64_t i = 0; i < batch; ++i) {
+      for (int32_t& token : tokens_) token = static_cast<int32_t>(generator_() % vocab);
+      SequenceCache& cache = caches_[static_cast<size_t>(i)];
+      RETURN_IF_ERROR(cache.extend(tokens));
+      builder.add(cache, tokens_, with_logits ? LogitsFor::last : LogitsFor::none);
+    }
+    ExpertCounter counter(engine_->config().n_routed_experts);
+    engine_->forward(builder.batch(), &counter);
+    return pass_bytes_.of(builder.batch(), counter.count(), engine_->pool().layout());
   }
 
-  void finish(BenchResult& result, const Profile& before, int64_t tokens, double tokens_per_step,
-              const std::vector<double>& wall, const std::vector<double>& cpu) const {
-    result.profile = engine_.model().backend().profile().since(before);
-    result.tokens = tokens;
-    result.ms_per_token = 1e3 * median(wall) / tokens_per_step;
-    result.cpu_ms_per_token = 1e3 * median(cpu) / tokens_per_step;
-    result.peak_rss_bytes = peak_rss_bytes();
-  }
-
-  Engine& engine_;
-  const BenchPlan& plan_;
-  ValuePool pool_;
+  std::unique_ptr<Engine> engine_;
+  PassBytes pass_bytes_;
+  std::vector<SequenceCache> caches_;
   std::mt19937_64 generator_;
   std::vector<int32_t> tokens_;
 };
 
+// What is measured at a depth: `runs` runs in each round of `tokens` tokens for each of `batch` sequences.
+struct Measurement {
+  const char* phase;
+  int64_t batch, tokens, runs;
+};
+
+std::vector<Measurement> measurements_of(const BenchPlan& plan) {
+  std::vector<Measurement> measurements;
+  if (plan.prefill_tokens > 0) measurements.push_back({"prefill", 1, plan.prefill_tokens, 1});
+  if (plan.decode_steps == 0) return measurements;
+  for (const int64_t batch : plan.batches) measurements.push_back({"decode", batch, 1, plan.decode_steps});
+  return measurements;
+}
+
+class Bench {
+ public:
+  Bench(const BenchModel& model, const BenchPlan& plan, FunctionRef<void(int64_t, int64_t)> progress)
+      : model_(model), plan_(plan), measurements_(measurements_of(plan)), progress_(progress) {}
+
+  Result<std::vector<BenchResult>> run() {
+    std::vector<BenchResult> results;
+    for (const int64_t depth : plan_.depths) {
+      RETURN_IF_ERROR(measure_depth(depth));
+      for (const Series& series : series_) results.push_back(series.summary());
+    }
+    return results;
+  }
+
+ private:
+  Result<void> measure_depth(int64_t depth) {
+    const size_t variants = model_.variants().size();
+    series_.assign(measurements_.size() * variants, {});
+    for (int64_t round = 0; round < plan_.repeats; ++round) {
+      for (size_t turn = 0; turn < variants; ++turn) {
+        // Forth and back: the variant that ends a round begins the next one, its caches still filled.
+        const size_t variant = round % 2 == 0 ? turn : variants - 1 - turn;
+        for (size_t i = 0; i < measurements_.size(); ++i) {
+          progress_(done_++, std::ssize(plan_.depths) * plan_.repeats * std::ssize(series_));
+          Series& series = series_[i * variants + variant];
+          if (!series.is_done()) RETURN_IF_ERROR(measure(measurements_[i], variant, depth, series));
+        }
+      }
+    }
+    return {};
+  }
+
+  // One round of one series.
+  Result<void> measure(const Measurement& what, size_t variant, int64_t depth, Series& series) {
+    RETURN_IF_ERROR(use(variant));
+    RETURN_IF_ERROR(subject_->prepare(what.batch, depth, filler_));
+    if (what.tokens < kWarmingTokens) {  // the first pass after filling is slower
+      ASSIGN_OR_RETURN([[maybe_unused]] const Sample warming, subject_->run(what.batch, what.tokens));
+    }
+    for (int64_t i = 0; i < what.runs && !series.is_done(); ++i) {
+      const auto start = std::chrono::steady_clock::now();
+      ASSIGN_OR_RETURN(const Sample sample, subject_->run(what.batch, what.tokens));
+      series.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+      series.samples.push_back(sample);
+    }
+    if (series.result.phase.empty()) series.result = describe(what, depth);
+    series.result.peak_rss_bytes = peak_rss_bytes();
+    return {};
+  }
+
+  // Only one engine at a time: two caches of a million tokens need not fit.
+  Result<void> use(size_t variant) {
+    if (subject_ && variant_ == variant) return {};
+    subject_.reset();
+    ASSIGN_OR_RETURN(auto engine, model_.engine(model_.variants()[variant]));
+    if (plan_.longest() > engine->options().context) {
+      return make_error("the deepest sequence to measure has {} tokens, more than the context of {}",
+                        plan_.longest(), engine->options().context);
+    }
+    subject_.emplace(std::move(engine));
+    variant_ = variant;
+    return subject_->warm_up(plan_);
+  }
+
+  BenchResult describe(const Measurement& what, int64_t depth) const {
+    const Engine& engine = subject_->engine();
+    const Config& config = engine.config();
+    BenchResult result;
+    result.phase = what.phase;
+    result.depth = depth;
+    result.batch = what.batch;
+    result.threads = engine.backend().threads();
+    result.pattern = config.schedule();
+    result.dtype = dtype_name(engine.model().weights().layers[0].self_attn.q_b_proj.dtype);
+    result.isa = engine.backend().isa();
+    result.compute = *engine.options().compute;
+    result.weight_bytes = weight_bytes(config, engine.model().weights()).active_per_token;
+    result.formula = flops_per_token(config, static_cast<double>(config.full_layers()),
+                                     depth + (what.tokens + 1) / 2, AttentionForm::latent);
+    return result;
+  }
+
+  const BenchModel& model_;
+  const BenchPlan& plan_;
+  std::vector<Measurement> measurements_;
+  FunctionRef<void(int64_t, int64_t)> progress_;
+  int64_t done_ = 0;
+  CacheFiller filler_;
+  std::optional<Subject> subject_;
+  size_t variant_ = 0;
+  std::vector<Series> series_;  // [measurements][variants] at one depth
+};
+
 }  // namespace
 
-Result<std::vector<BenchResult>> run_bench(Engine& engine, const BenchPlan& plan,
-                                           FunctionRef<void(const std::string&)> progress) {
-  std::vector<BenchResult> results;
-  Bench bench(engine, plan);
-  for (const int64_t depth : plan.depths) {
-    const int64_t longest = depth + std::max(plan.prefill_tokens, plan.decode_steps + 1);
-    if (longest > engine.options().context) {
-      return make_error("depth {} and the measured tokens are more than the context of {}", depth,
-                        engine.options().context);
-    }
-    if (plan.prefill_tokens > 0) {
-      progress(fmt::format("prefill at depth {}", depth));
-      ASSIGN_OR_RETURN(BenchResult result, bench.prefill(depth));
-      results.push_back(std::move(result));
-    }
-    for (const int64_t batch : plan.batches) {
-      if (plan.decode_steps == 0) break;
-      progress(fmt::format("decode at depth {}, batch {}", depth, batch));
-      ASSIGN_OR_RETURN(BenchResult result, bench.decode(depth, batch));
-      results.push_back(std::move(result));
-    }
-  }
-  return results;
+int64_t BenchPlan::longest() const {
+  return *std::max_element(depths.begin(), depths.end()) + std::max(prefill_tokens, decode_steps + 1);
+}
+
+Result<std::vector<BenchResult>> run_bench(const BenchModel& model, const BenchPlan& plan,
+                                           FunctionRef<void(int64_t, int64_t)> progress) {
+  return Bench(model, plan, progress).run();
 }
 
 }  // namespace indexshare::cli
