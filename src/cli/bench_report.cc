@@ -135,9 +135,9 @@ std::string curve_name(const CurveKey& key) {
   return name + (threads > 1 ? fmt::format(", {} threads", threads) : "");
 }
 
-PlotPanel time_panel(const std::vector<BenchResult>& results, std::string_view phase, std::string title) {
+PlotPanel time_panel(const std::vector<BenchResult>& results, std::string_view phase) {
   PlotPanel panel = {
-      .title = std::move(title), .x_name = "depth, tokens", .y_name = "ms per token", .curves = {}};
+      .title = std::string(phase), .x_name = "depth, tokens", .y_name = "ms per token", .curves = {}};
   const std::vector<CurveKey> keys = curve_keys(results, phase);
   for (size_t i = 0; i < keys.size(); ++i) {
     PlotCurve whole = {.name = curve_name(keys[i]), .points = {}, .color = i, .stroke = Stroke::solid};
@@ -156,10 +156,11 @@ PlotPanel time_panel(const std::vector<BenchResult>& results, std::string_view p
   return panel;
 }
 
-PlotPanel ratio_panel(const std::vector<BenchResult>& results, std::string_view phase, std::string title) {
-  PlotPanel panel = {
-      .title = std::move(title), .x_name = "depth, tokens", .y_name = "times as long", .curves = {}};
+PlotPanel ratio_panel(const std::vector<BenchResult>& results, std::string_view phase) {
   const std::vector<ScheduleRatio> ratios = schedule_ratios(results);
+  PlotPanel panel = {.title = "", .x_name = "depth, tokens", .y_name = "times as long", .curves = {}};
+  if (ratios.empty()) return panel;
+  panel.title = fmt::format("{} with {}, against this schedule", phase, ratios.front().slow->pattern);
   const std::vector<CurveKey> keys = curve_keys(results, phase);
   for (size_t i = 0; i < keys.size(); ++i) {
     PlotCurve step = {
@@ -263,10 +264,10 @@ std::string report_table(const BenchReport& report) {
 std::string report_svg(const BenchReport& report) {
   const std::vector<BenchResult>& results = report.results;
   const std::vector<PlotPanel> panels = {
-      time_panel(results, "decode", "Decode"),
-      time_panel(results, "prefill", "Prefill"),
-      ratio_panel(results, "decode", "Decode: all layers full, or most of them, against this schedule"),
-      ratio_panel(results, "prefill", "Prefill: all layers full, or most of them, against this schedule"),
+      time_panel(results, "decode"),
+      time_panel(results, "prefill"),
+      ratio_panel(results, "decode"),
+      ratio_panel(results, "prefill"),
   };
   return svg_plot(header_line(report), panels);
 }

@@ -153,7 +153,8 @@ class Plot(TestCase):
         root = ElementTree.parse(path).getroot()
         self.assertEqual(root.tag, SVG + "svg")
         texts = [text.text for text in root.iter(SVG + "text")]
-        for text in ["Decode", "Prefill", "depth, tokens", "ms per token", "times as long", "FSSS", "FFFF, index",
+        for text in ["decode", "prefill", "decode with FFFF, against this schedule",
+                     "prefill with FFFF, against this schedule", "depth, tokens", "ms per token", "times as long", "FSSS", "FFFF, index",
                      "FSSS, step by FLOPs", "0", "64", "256", "1K"]:
             self.assertIn(text, texts)
         marks = {}
