@@ -30,6 +30,9 @@ void* operator new(size_t size, const std::nothrow_t&) noexcept {
 void* operator new(size_t size, std::align_val_t alignment) {
   return indexshare::count_and_allocate(size, static_cast<size_t>(alignment));
 }
+void* operator new(size_t size, std::align_val_t alignment, const std::nothrow_t&) noexcept {
+  return indexshare::count_and_allocate(size, static_cast<size_t>(alignment));
+}
 void operator delete(void* memory) noexcept {
   std::free(memory);
 }

@@ -2,15 +2,13 @@
 #pragma once
 
 #include <cstdint>
-#include <cstdlib>
-#include <memory>
 #include <new>
 #include <span>
 #include <utility>
 
-namespace indexshare {
+#include "base/memory.h"
 
-inline constexpr int64_t kCacheLine = 64;  // bytes
+namespace indexshare {
 
 /// An uninitialised array of T that only grows; growing loses the contents.
 template <typename T>
@@ -20,35 +18,30 @@ class Buffer {
   explicit Buffer(int64_t size) { resize(size); }
   Buffer(Buffer&& other) noexcept { *this = std::move(other); }
   Buffer& operator=(Buffer&& other) noexcept {
-    data_ = std::move(other.data_);
-    capacity_ = std::exchange(other.capacity_, 0);
+    memory_ = std::move(other.memory_);
     size_ = std::exchange(other.size_, 0);
     return *this;
   }
 
   /// Makes room for `size` values. Allocates only when more are wanted than ever before.
   void resize(int64_t size) {
-    if (size > capacity_) {
-      data_.reset();
-      data_.reset(static_cast<T*>(::operator new (static_cast<size_t>(size) * sizeof(T),
-                                                  std::align_val_t{static_cast<size_t>(kCacheLine)})));
-      capacity_ = size;
+    const int64_t wanted = size * static_cast<int64_t>(sizeof(T));
+    if (wanted > memory_.bytes()) {
+      memory_ = {};  // the old values go first: both need not fit
+      memory_ = Memory::allocate(wanted);
+      if (memory_.data() == nullptr) throw std::bad_alloc();
     }
     size_ = size;
   }
 
-  T* data() const { return data_.get(); }
+  T* data() const { return reinterpret_cast<T*>(memory_.data()); }
   int64_t size() const { return size_; }
-  int64_t bytes() const { return capacity_ * static_cast<int64_t>(sizeof(T)); }
-  std::span<T> span() const { return {data_.get(), static_cast<size_t>(size_)}; }
-  T& operator[](int64_t i) const { return data_.get()[i]; }
+  int64_t bytes() const { return memory_.bytes(); }
+  std::span<T> span() const { return {data(), static_cast<size_t>(size_)}; }
+  T& operator[](int64_t i) const { return data()[i]; }
 
  private:
-  struct Free {
-    void operator()(T* p) const { ::operator delete (p, std::align_val_t{static_cast<size_t>(kCacheLine)}); }
-  };
-  std::unique_ptr<T[], Free> data_;
-  int64_t capacity_ = 0;
+  Memory memory_;
   int64_t size_ = 0;
 };
 

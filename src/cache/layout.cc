@@ -2,11 +2,21 @@
 
 namespace indexshare {
 
-CacheLayout::CacheLayout(DType type, int64_t latent, int64_t index, const std::vector<bool>& full)
-    : dtype(type), latent_width(latent), index_width(index) {
+CacheLayout::CacheLayout(DType type, int64_t latent, int64_t index, const std::vector<bool>& full,
+                         IndexKeys keys)
+    : dtype(type), index_keys(keys), latent_width(latent), index_width(index) {
   int slots = 0;
   for (const bool owns_keys : full) index_slot.push_back(owns_keys ? slots++ : -1);
   page_bytes = latent_offset(layers()) + slots * index_area_bytes();
+}
+
+std::string_view index_keys_name(IndexKeys keys) {
+  switch (keys) {
+    case IndexKeys::plain: return "plain";
+    case IndexKeys::int8: return "int8";
+    case IndexKeys::screened: return "screened";
+  }
+  return "";
 }
 
 }  // namespace indexshare

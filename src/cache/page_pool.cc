@@ -1,29 +1,25 @@
 #include "cache/page_pool.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
+#include <utility>
 
 namespace indexshare {
 namespace {
 
-constexpr int64_t kSlabBytes = int64_t{8} << 20;  // at least this much is asked of the system at a time
-constexpr int64_t kAlignment = 64;
+constexpr int64_t kSlabBytes = int64_t{64} << 20;  // asked of the system at a time; taken where touched
+constexpr int64_t kMaxSlabPages = 1024;
 
 int64_t aligned(int64_t bytes) {
-  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  return (bytes + kCacheLine - 1) / kCacheLine * kCacheLine;
 }
 
 }  // namespace
 
-void PagePool::Free::operator()(std::byte* p) const {
-  std::free(p);
-}
-
 PagePool::PagePool(CacheLayout layout, int64_t budget_bytes)
     : layout_(std::move(layout)), budget_bytes_(budget_bytes) {
   layout_.page_bytes = aligned(layout_.page_bytes);
-  slab_pages_ = std::clamp<int64_t>(kSlabBytes / layout_.page_bytes, 1, 64);
+  slab_pages_ = std::clamp<int64_t>(kSlabBytes / layout_.page_bytes, 1, kMaxSlabPages);
 }
 
 bool PagePool::grow() {
@@ -31,11 +27,11 @@ bool PagePool::grow() {
   if (budget_bytes_ > 0) pages = std::min(pages, (budget_bytes_ - allocated_bytes_) / layout_.page_bytes);
   if (pages <= 0) return false;
   const int64_t bytes = pages * layout_.page_bytes;
-  auto* slab = static_cast<std::byte*>(std::aligned_alloc(kAlignment, static_cast<size_t>(bytes)));
-  if (slab == nullptr) return false;
-  slabs_.emplace_back(slab);
+  Memory slab = Memory::allocate(bytes);
+  if (slab.data() == nullptr) return false;
+  for (int64_t i = pages - 1; i >= 0; --i) free_.push_back(slab.data() + i * layout_.page_bytes);
+  slabs_.push_back(std::move(slab));
   allocated_bytes_ += bytes;
-  for (int64_t i = pages - 1; i >= 0; --i) free_.push_back(slab + i * layout_.page_bytes);
   return true;
 }
 

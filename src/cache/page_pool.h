@@ -3,9 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <vector>
 
+#include "base/memory.h"
 #include "cache/layout.h"
 #include "indexshare/result.h"
 
@@ -31,15 +31,12 @@ class PagePool {
  private:
   bool grow();
 
-  struct Free {
-    void operator()(std::byte* p) const;
-  };
   CacheLayout layout_;
   int64_t budget_bytes_;
   int64_t slab_pages_;  // in a slab, where the budget allows
   int64_t allocated_bytes_ = 0;
   int64_t in_use_ = 0;
-  std::vector<std::unique_ptr<std::byte, Free>> slabs_;
+  std::vector<Memory> slabs_;
   std::vector<std::byte*> free_;
 };
 

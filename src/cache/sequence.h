@@ -35,11 +35,24 @@ class SequenceCache {
   }
 
   /// The key block that holds a token's index key; the token is number position % 16 in it. Blocks of one
-  /// page follow one another. `layer` must be a full layer.
+  /// page follow one another. `layer` must be a full layer, and its keys not kept in int8 alone.
   std::byte* index_block(int64_t layer, int64_t position) const {
     const CacheLayout& l = layout();
     return page(position) + l.index_offset(layer) +
            position % kPageTokens / kIndexBlockTokens * l.index_block_values() * dtype_bytes(l.dtype);
+  }
+
+  /// The same for the keys in int8, which the layout must have.
+  Int8Keys int8_block(int64_t layer, int64_t position) const {
+    const CacheLayout& l = layout();
+    const int64_t block = position % kPageTokens / kIndexBlockTokens;
+    std::byte* keys = page(position) + l.index_offset(layer) + l.plain_keys_bytes();
+    float* scales = reinterpret_cast<float*>(keys + l.int8_keys_bytes()) + block * kIndexBlockTokens;
+    const bool screened = l.index_keys == IndexKeys::screened;
+    return {.keys = reinterpret_cast<int8_t*>(keys) + block * l.int8_block_bytes(),
+            .scales = scales,
+            .norms = screened ? scales + kPageTokens : nullptr,
+            .errors = screened ? scales + 2 * kPageTokens : nullptr};
   }
 
  private:

@@ -162,6 +162,16 @@ void add_memory_flags(CLI::App& command, EngineOptions& options) {
   add_value(command, "--cache-dtype", options.cache_dtype, "f32|bf16",
             "how the cache is held (default: as --compute)", parse_float_type)
       ->group(kEngineGroup);
+  add_value(command, "--index-keys", options.index_keys, "plain|int8|screened",
+            "how the index keys are held: as the cache, in 8 bits (selects almost the same), or in both, to "
+            "score fewer keys",
+            [](std::string_view flag, std::string_view text) {
+              for (const IndexKeys keys : {IndexKeys::plain, IndexKeys::int8, IndexKeys::screened}) {
+                if (text == index_keys_name(keys)) return keys;
+              }
+              refuse_value(flag, text, "plain, int8 or screened");
+            })
+      ->group(kEngineGroup);
   add_value(
       command, "--context", options.context, "N",
       "tokens that prompt and answer may have together, as in 131072 or 128K (default: "

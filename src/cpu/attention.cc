@@ -108,6 +108,18 @@ void CpuBackend::sparse_attention(int64_t layer, const Batch& batch, const HeadS
   const int64_t heads = std::min({step, most, shape.heads});
   const int64_t head_blocks = (shape.heads + heads - 1) / heads;
 
+  // Room for the largest item, here and not where it is used: no worker comes late to its first allocation.
+  const int64_t n = selection.width();
+  for (Scratch& own : scratch_) {
+    if (on_unit) {
+      own.rows.resize(n);
+      own.bytes.resize(kernels_.matrix_unit->attend_scratch_bytes(heads, shape.latent, shape.rope, n));
+    } else {
+      own.a.resize(kTileRows * width);
+      own.b.resize(heads * n);
+    }
+  }
+
   pool_.run(rows * head_blocks, [&](int64_t number, int worker) {
     const int64_t t = number / head_blocks;
     const int64_t first = number % head_blocks * heads;
@@ -132,12 +144,10 @@ void CpuBackend::sparse_attention(int64_t layer, const Batch& batch, const HeadS
 
 void CpuBackend::attend_on_unit(const AttentionItem& item, Scratch& own) const {
   const int64_t n = std::ssize(item.selected);
-  own.rows.resize(n);
   for (int64_t s = 0; s < n; ++s) {
     own.rows[s] = reinterpret_cast<const bf16*>(
         item.cache.latent_row(item.layer, item.selected[static_cast<size_t>(s)]));
   }
-  own.bytes.resize(kernels_.matrix_unit->attend_scratch_bytes(item.heads, item.latent, item.rope, n));
   kernels_.matrix_unit->attend({.q = item.q,
                                 .heads = item.heads,
                                 .latent = item.latent,
@@ -153,8 +163,6 @@ void CpuBackend::attend_on_unit(const AttentionItem& item, Scratch& own) const {
 void CpuBackend::attend(const AttentionItem& item, Scratch& own) const {
   const int64_t n = std::ssize(item.selected);
   const int64_t width = item.width();
-  own.a.resize(kTileRows * width);
-  own.b.resize(item.heads * n);
   float* scores[kTileHeads];
   for (int64_t i = 0; i < item.heads; ++i) scores[i] = own.b.data() + i * n;
 

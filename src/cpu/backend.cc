@@ -15,7 +15,8 @@ CpuBackend::CpuBackend(const Kernels& kernels, int threads, ComputeType compute)
       pool_(threads),
       scratch_(static_cast<size_t>(threads)),
       activations_(kernels),
-      intermediate_(kernels) {}
+      intermediate_(kernels),
+      scorer_(kernels, compute) {}
 
 void CpuBackend::for_rows(Tensor x, FunctionRef<void(int64_t row)> body) {
   if (x.rows < kMinParallelRows) {

@@ -7,6 +7,7 @@
 
 #include "base/thread_pool.h"
 #include "cpu/activations.h"
+#include "cpu/index_scorer.h"
 #include "cpu/kernels.h"
 #include "cpu/top_k.h"
 #include "ops/backend.h"
@@ -31,6 +32,7 @@ struct Workload {
   int64_t rows = 0;     // tokens of a batch
   int64_t context = 0;  // tokens of the longest sequence
   DType cache_dtype = DType::bf16;
+  IndexKeys index_keys = IndexKeys::plain;
   HeadShape heads;
   int64_t index_heads = 0, index_dim = 0, index_topk = 0;
   std::vector<Product> products;
@@ -77,7 +79,6 @@ class CpuBackend final : public Backend {
   int threads() const { return pool_.threads(); }
 
  private:
-  class Scorer;
   struct AttentionItem;
   // What one worker needs while it computes an item; it grows to the largest item seen.
   struct Scratch {
@@ -127,9 +128,10 @@ class CpuBackend final : public Backend {
   Buffer<int32_t> slot_row_;
   Buffer<float> slot_weight_;
 
-  // select_top_k() on the matrix unit: queries and weights of the batch, heads padded to whole tiles
-  Buffer<bf16> index_queries_;
-  Buffer<float> index_weights_;
+  // append_index_keys() and select_top_k()
+  Buffer<float> key_;
+  IndexScorer scorer_;
+  std::vector<int32_t> scored_;  // the rows that have more than k keys
 };
 
 }  // namespace indexshare::cpu

@@ -22,14 +22,14 @@ bool has_f16c() {
   return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c >> 29 & 1) != 0;
 }
 
-// The processor has tiles for bf16, and the system lets this process use their registers.
+// The processor has tiles for bf16 and int8, and the system lets this process use their registers.
 bool has_amx() {
   constexpr long kRequestPermission = 0x1023;  // ARCH_REQ_XCOMP_PERM
   constexpr long kTileData = 18;               // XFEATURE_XTILE_DATA
   unsigned a = 0, b = 0, c = 0, d = 0;
   if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0) return false;
-  const bool bf16_tiles = (d >> 22 & 1) != 0 && (d >> 24 & 1) != 0;
-  return bf16_tiles && syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+  const bool bf16_tiles = (d >> 22 & 1) != 0, tiles = (d >> 24 & 1) != 0, int8_tiles = (d >> 25 & 1) != 0;
+  return bf16_tiles && tiles && int8_tiles && syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
 }
 #endif
 
@@ -42,7 +42,10 @@ std::vector<const Kernels*> detect() {
   const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
   if (avx512) tables.push_back(&avx512_kernels());
-  if (avx512 && has_amx()) tables.push_back(&amx_kernels());
+  const bool avx512_bf16 =
+      avx512 && __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512bf16");
+  if (avx512_bf16) tables.push_back(&avx512_bf16_kernels());
+  if (avx512_bf16 && has_amx()) tables.push_back(&amx_kernels());
 #endif
   return tables;
 }

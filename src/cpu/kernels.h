@@ -3,21 +3,17 @@
 // bit for bit whatever the shape of the call: each output element has one fixed order of operations.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <span>
 #include <string_view>
 
 #include "base/dtype.h"
-#include "cache/layout.h"
+#include "cpu/index_args.h"
 #include "cpu/matrix_unit.h"
 #include "formats/matrix.h"
 #include "indexshare/result.h"
 
 namespace indexshare::cpu {
-
-/// Keys of the index cache come in blocks of 16 tokens (cache/layout.h).
-inline constexpr int64_t kIndexBlock = kIndexBlockTokens;
 
 /// Rows of x against rows of a matrix. Pointers need no more than the alignment of their elements.
 struct MatmulArgs {
@@ -77,12 +73,11 @@ struct Kernels {
   /// stored values <- f32, to the nearest even.
   void (*encode_bf16)(const float* x, int64_t n, bf16* y);
 
-  /// scores[b * 16 + s] = sum_h w[h] * relu(sum_i q[h][i] * key[b][s][i]) over `blocks` consecutive blocks
-  /// of keys (layout: cache/layout.h), for q of [heads, dim] and w of [heads]. MODEL: I[t, s].
-  void (*index_scores_f32)(const float* q, const float* w, int64_t heads, int64_t dim, const float* keys,
-                           int64_t blocks, float* scores);
-  void (*index_scores_bf16)(const float* q, const float* w, int64_t heads, int64_t dim, const bf16* keys,
-                            int64_t blocks, float* scores);
+  /// scores[b * 16 + s] = sum_h w[h] * relu(sum_i q[h][i] * key[b][s][i]). MODEL: I[t, s].
+  void (*index_scores_f32)(const IndexArgs<float, float>&);
+  void (*index_scores_bf16)(const IndexArgs<float, bf16>&);
+  /// scores[s] = scales[s] * sum_h w[h] * relu(q[h] . keys[s]), the dots in whole numbers.
+  void (*index_scores_int8)(const Int8IndexArgs&);
 
   /// Products of bf16 on a matrix unit; null where the table has none. Used in bf16 compute.
   const MatrixUnit* matrix_unit = nullptr;

@@ -92,23 +92,35 @@ void encode_bf16(const float* x, int64_t n, bf16* y) {
   for (int64_t i = 0; i < n; ++i) y[i] = to_bf16(x[i]);
 }
 
-// Keys of a block are stored by pairs of values: [dim / 2][16 keys][2], dim rounded up to even.
 template <typename T>
-void index_scores(const float* q, const float* w, int64_t heads, int64_t dim, const T* keys, int64_t blocks,
-                  float* scores) {
-  const int64_t block_values = (dim + 1) / 2 * 2 * kIndexBlock;
-  for (int64_t b = 0; b < blocks; ++b) {
-    for (int64_t s = 0; s < kIndexBlock; ++s) {
-      float score = 0.0f;
-      for (int64_t h = 0; h < heads; ++h) {
-        float dot = 0.0f;
-        for (int64_t i = 0; i < dim; ++i) {
-          dot += q[h * dim + i] * to_f32(keys[b * block_values + (i / 2 * kIndexBlock + s) * 2 + i % 2]);
-        }
-        score += w[h] * (dot < 0.0f ? 0.0f : dot);  // a NaN stays one
+void index_scores(const IndexArgs<float, T>& a) {
+  const int64_t block_values = (a.dim + 1) / 2 * 2 * kIndexBlock;
+  for (int64_t key = 0; key < a.blocks * kIndexBlock; ++key) {
+    const T* block = a.keys + key / kIndexBlock * block_values;
+    float score = 0.0f;
+    for (int64_t h = 0; h < a.heads; ++h) {
+      float dot = 0.0f;
+      for (int64_t i = 0; i < a.dim; ++i) {
+        dot += a.q[h * a.dim + i] * to_f32(block[index_key_offset(key % kIndexBlock, i)]);
       }
-      scores[b * kIndexBlock + s] = score;
+      score += a.w[h] * (dot < 0.0f ? 0.0f : dot);  // a NaN stays one
     }
+    a.scores[key] = score;
+  }
+}
+
+void index_scores_int8(const Int8IndexArgs& a) {
+  for (int64_t key = 0; key < a.blocks * kIndexBlock; ++key) {
+    const int8_t* block = a.keys + key / kIndexBlock * kIndexBlock * a.dim;
+    float score = 0.0f;
+    for (int64_t h = 0; h < a.heads; ++h) {
+      int32_t dot = 0;
+      for (int64_t i = 0; i < a.dim; ++i) {
+        dot += a.q[h * a.dim + i] * block[int8_key_offset(key % kIndexBlock, i)];
+      }
+      score += a.w[h] * static_cast<float>(dot < 0 ? 0 : dot);
+    }
+    a.scores[key] = a.scales[key] * score;
   }
 }
 
@@ -130,6 +142,7 @@ const Kernels& scalar_kernels() {
       .encode_bf16 = encode_bf16,
       .index_scores_f32 = index_scores<float>,
       .index_scores_bf16 = index_scores<bf16>,
+      .index_scores_int8 = index_scores_int8,
   };
   return table;
 }

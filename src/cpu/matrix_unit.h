@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "base/dtype.h"
+#include "cpu/index_args.h"
 #include "formats/matrix.h"
 
 namespace indexshare::cpu {
@@ -54,10 +55,9 @@ struct MatrixUnit {
   void (*attend)(const AttendArgs&);
   int64_t (*attend_scratch_bytes)(int64_t heads, int64_t latent, int64_t rope, int64_t n);
 
-  /// As Kernels::index_scores_bf16 with q [heads, dim] already in bf16; dim is a multiple of 32. Heads are
-  /// padded to a multiple of 16: q by rows of zeros, w by zeros.
-  void (*index_scores)(const bf16* q, const float* w, int64_t heads, int64_t dim, const bf16* keys,
-                       int64_t blocks, float* scores);
+  /// As Kernels::index_scores_bf16 with queries in bf16; dim is a multiple of 32, heads one of 16 (where
+  /// there are fewer: queries and weights of zero).
+  void (*index_scores)(const IndexArgs<bf16, bf16>&);
 };
 
 }  // namespace indexshare::cpu

@@ -11,8 +11,7 @@ constexpr int64_t kIndexGroupRows = 8;   // tokens of a chunk whose keys a worke
 constexpr int64_t kAttentionRows = 64;   // cache rows that are gathered at a time (attention.cc)
 constexpr int64_t kAttentionHeads = 16;  // heads of an item on vectors,
 constexpr int64_t kUnitHeads = 64;       // and on the matrix unit
-constexpr int64_t kIndexTileHeads = 16, kIndexTileDepth = 32;  // of the matrix unit (index.cc)
-constexpr int64_t kMlpValues = 2 * 128 * 64;                   // gate and up of a tile (experts.cc)
+constexpr int64_t kMlpValues = 2 * 128 * 64;  // gate and up of a tile (experts.cc)
 
 bool uses_unit(const Kernels& kernels, ComputeType compute, const Workload& work) {
   return compute == ComputeType::bf16 && kernels.matrix_unit != nullptr && work.cache_dtype == DType::bf16;
@@ -67,15 +66,11 @@ int64_t top_k_bytes(int threads, const Workload& work) {
          kCandidate;
 }
 
-// Queries of the index in bf16, with the weights of their heads, where the matrix unit takes them: whole
-// tiles.
+// The queries of the index as the scorer wants them.
 int64_t index_query_bytes(const Kernels& kernels, ComputeType compute, const Workload& work) {
-  if (work.context <= work.index_topk || work.index_dim % kIndexTileDepth != 0 ||
-      !uses_unit(kernels, compute, work)) {
-    return 0;
-  }
-  const int64_t heads = (work.index_heads + kIndexTileHeads - 1) / kIndexTileHeads * kIndexTileHeads;
-  return work.rows * heads * (work.index_dim * static_cast<int64_t>(sizeof(bf16)) + kFloat);
+  if (work.context <= work.index_topk) return 0;
+  return IndexScorer::planned_bytes(kernels, compute, work.cache_dtype, work.index_keys, work.rows,
+                                    work.index_heads, work.index_dim);
 }
 
 }  // namespace
@@ -88,7 +83,7 @@ int64_t CpuBackend::planned_bytes(const Kernels& kernels, int threads, ComputeTy
 
 int64_t CpuBackend::held_bytes() const {
   int64_t total = activations_.held_bytes() + intermediate_.held_bytes() + y_rows_.bytes() +
-                  slot_row_.bytes() + slot_weight_.bytes() + index_queries_.bytes() + index_weights_.bytes();
+                  slot_row_.bytes() + slot_weight_.bytes() + scorer_.held_bytes();
   for (const Scratch& own : scratch_) {
     total += own.a.bytes() + own.b.bytes() + own.bytes.bytes() + own.rows.bytes();
   }

@@ -337,16 +337,109 @@ void index_heads(const float* q, const float* w, int64_t h, int64_t heads, int64
   }
 }
 
-template <typename V, typename T>
-void index_scores(const float* q, const float* w, int64_t heads, int64_t dim, const T* keys, int64_t blocks,
-                  float* scores) {
+// The scores of B blocks, head by head: where heads are few, the sums of several blocks hide how long an addition
+// takes.
+template <typename V, typename T, int B>
+void index_blocks(const IndexArgs<float, T>& a, const T* keys, float* scores) {
+  using F = typename V::F;
   constexpr int kVecs = kIndexBlock / V::kLanes;
-  const int64_t block_values = (dim + 1) / 2 * 2 * kIndexBlock;
-  for (int64_t b = 0; b < blocks; ++b) {
+  const int64_t block_values = (a.dim + 1) / 2 * 2 * kIndexBlock;
+  F sums[B][kVecs];
+  for (int b = 0; b < B; ++b) {
+    for (int v = 0; v < kVecs; ++v) sums[b][v] = V::zero();
+  }
+  for (int64_t h = 0; h < a.heads; ++h) {
+    const float* q = a.q + h * a.dim;
+    F dots[B][kVecs];
+    for (int b = 0; b < B; ++b) {
+      for (int v = 0; v < kVecs; ++v) dots[b][v] = V::zero();
+    }
+    for (int64_t i = 0; i < a.dim; i += 2) {
+      const bool pair = i + 1 < a.dim;
+      const F q0 = V::set(q[i]);
+      const F q1 = V::set(pair ? q[i + 1] : 0.0f);
+      for (int b = 0; b < B; ++b) {
+        for (int v = 0; v < kVecs; ++v) {
+          F even, odd;
+          V::load_pairs(keys + b * block_values + i * kIndexBlock + v * 2 * V::kLanes, even, odd);
+          dots[b][v] = V::fma(q0, even, dots[b][v]);
+          if (pair) dots[b][v] = V::fma(q1, odd, dots[b][v]);
+        }
+      }
+    }
+    for (int b = 0; b < B; ++b) {
+      for (int v = 0; v < kVecs; ++v) {
+        sums[b][v] = V::fma(V::set(a.w[h]), V::max(V::zero(), dots[b][v]), sums[b][v]);
+      }
+    }
+  }
+  for (int b = 0; b < B; ++b) {
+    for (int v = 0; v < kVecs; ++v) V::store(scores + b * kIndexBlock + v * V::kLanes, sums[b][v]);
+  }
+}
+
+template <typename V, typename T>
+void index_scores(const IndexArgs<float, T>& a) {
+  constexpr int kVecs = kIndexBlock / V::kLanes;
+  const int64_t block_values = (a.dim + 1) / 2 * 2 * kIndexBlock;
+  int64_t b = 0;
+  if (a.heads < V::kIndexHeads) {
+    for (; b + 4 <= a.blocks; b += 4) {
+      index_blocks<V, T, 4>(a, a.keys + b * block_values, a.scores + b * kIndexBlock);
+    }
+  }
+  for (; b < a.blocks; ++b) {
     typename V::F sums[kVecs];
     for (int v = 0; v < kVecs; ++v) sums[v] = V::zero();
-    index_heads<V, T, V::kIndexHeads>(q, w, 0, heads, dim, keys + b * block_values, sums);
-    for (int v = 0; v < kVecs; ++v) V::store(scores + b * kIndexBlock + v * V::kLanes, sums[v]);
+    index_heads<V, T, V::kIndexHeads>(a.q, a.w, 0, a.heads, a.dim, a.keys + b * block_values, sums);
+    for (int v = 0; v < kVecs; ++v) V::store(a.scores + b * kIndexBlock + v * V::kLanes, sums[v]);
+  }
+}
+
+// Adds w * relu(q . key) of H heads to the sums of one block of keys in int8.
+template <typename V, int H>
+void int8_tile(const Int8IndexArgs& a, int64_t h, const int8_t* block,
+               typename V::F (&sums)[kIndexBlock / V::kLanes]) {
+  constexpr int kVecs = kIndexBlock / V::kLanes;
+  typename V::I dots[H][kVecs];
+  for (int i = 0; i < H; ++i) {
+    for (int v = 0; v < kVecs; ++v) dots[i][v] = V::first_dot(a.q_sums[h + i]);
+  }
+  for (int64_t i = 0; i < a.dim; i += 4) {
+    typename V::Quads keys[kVecs];
+    for (int v = 0; v < kVecs; ++v) keys[v] = V::load_quads(block + (i * kIndexBlock + v * 4 * V::kLanes));
+    for (int n = 0; n < H; ++n) {
+      const auto q = V::set_quad(a.q + (h + n) * a.dim + i);
+      for (int v = 0; v < kVecs; ++v) dots[n][v] = V::add_dot(dots[n][v], keys[v], q);
+    }
+  }
+  for (int n = 0; n < H; ++n) {
+    const auto weight = V::set(a.w[h + n]);
+    for (int v = 0; v < kVecs; ++v)
+      sums[v] = V::fma(weight, V::max(V::zero(), V::to_float(dots[n][v])), sums[v]);
+  }
+}
+
+template <typename V, int H>
+void int8_heads(const Int8IndexArgs& a, int64_t h, const int8_t* block,
+                typename V::F (&sums)[kIndexBlock / V::kLanes]) {
+  for (; h + H <= a.heads; h += H) int8_tile<V, H>(a, h, block, sums);
+  if constexpr (H > 1) {
+    if (h < a.heads) int8_heads<V, H / 2>(a, h, block, sums);
+  }
+}
+
+template <typename V>
+void index_scores_int8(const Int8IndexArgs& a) {
+  constexpr int kVecs = kIndexBlock / V::kLanes;
+  for (int64_t b = 0; b < a.blocks; ++b) {
+    typename V::F sums[kVecs];
+    for (int v = 0; v < kVecs; ++v) sums[v] = V::zero();
+    int8_heads<V, V::kIndexHeads>(a, 0, a.keys + b * kIndexBlock * a.dim, sums);
+    for (int v = 0; v < kVecs; ++v) {
+      const int64_t key = b * kIndexBlock + v * V::kLanes;
+      V::store(a.scores + key, V::mul(V::load(a.scales + key), sums[v]));
+    }
   }
 }
 
@@ -367,6 +460,7 @@ constexpr Kernels simd_table(const char* name) {
       .encode_bf16 = encode_bf16<V>,
       .index_scores_f32 = index_scores<V, float>,
       .index_scores_bf16 = index_scores<V, bf16>,
+      .index_scores_int8 = index_scores_int8<V>,
   };
 }
 

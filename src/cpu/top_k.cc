@@ -34,12 +34,21 @@ void TopK::prune() {
   bounded_ = true;
 }
 
-// Positions ascend here, so that a score equal to the worst one's loses.
+// Positions ascend here, so that a score equal to the worst one's loses. Most runs hold nothing to keep.
 void TopK::push(const float* scores, int64_t n, int64_t first) {
-  for (int64_t i = 0; i < n; ++i) {
-    if (bounded_ && !(scores[i] > worst_.score)) continue;  // a NaN, too, ends here
-    const float score = std::isnan(scores[i]) ? -std::numeric_limits<float>::infinity() : scores[i];
-    add({score, static_cast<int32_t>(first + i)});
+  constexpr int64_t kRun = 16;
+  for (int64_t i = 0; i < n; i += kRun) {
+    const int64_t end = std::min(i + kRun, n);
+    if (bounded_ && end == i + kRun) {
+      int above = 0;
+      for (int64_t j = i; j < i + kRun; ++j) above += scores[j] > worst_.score ? 1 : 0;
+      if (above == 0) continue;  // NaNs, too, end here
+    }
+    for (int64_t j = i; j < end; ++j) {
+      if (bounded_ && !(scores[j] > worst_.score)) continue;
+      const float score = std::isnan(scores[j]) ? -std::numeric_limits<float>::infinity() : scores[j];
+      add({score, static_cast<int32_t>(first + j)});
+    }
   }
 }
 

@@ -16,6 +16,11 @@ class TopK {
   /// Scores of the consecutive positions first, first + 1, ...; positions must come in ascending order.
   void push(const float* scores, int64_t n, int64_t first);
 
+  /// Whether k scores have been pushed that a further one must exceed.
+  bool is_full() const { return bounded_; }
+  /// A score that at least k of those pushed so far reach; where is_full().
+  float worst_score() const { return worst_.score; }
+
   /// Takes over what another one kept, of positions after all of this one's.
   void merge(const TopK& other);
 

@@ -89,6 +89,28 @@ struct Avx2 {
     odd = _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(odd_halves), 0xd8));
   }
 
+  // Dots of int8, four values to a lane: |key| * (query with the key's sign), whose pairs fit 16 bits since
+  // neither exceeds 127.
+  using I = __m256i;
+  struct Quads {
+    __m256i values, magnitudes;
+  };
+  static I first_dot(int32_t) { return _mm256_setzero_si256(); }
+  static Quads load_quads(const int8_t* p) {
+    const __m256i values = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+    return {values, _mm256_abs_epi8(values)};
+  }
+  static I set_quad(const int8_t* p) {
+    int32_t quad = 0;
+    __builtin_memcpy(&quad, p, sizeof(quad));
+    return _mm256_set1_epi32(quad);
+  }
+  static I add_dot(I sum, const Quads& keys, I q) {
+    const __m256i pairs = _mm256_maddubs_epi16(keys.magnitudes, _mm256_sign_epi8(q, keys.values));
+    return _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+  }
+  static F to_float(I a) { return _mm256_cvtepi32_ps(a); }
+
   // The upper half of each lane, rounded to nearest even; the lower half cleared.
   static F round_bf16(F a) {
     const __m256i bits = _mm256_castps_si256(a);

@@ -76,6 +76,30 @@ struct Avx512 {
     odd = _mm512_permutex2var_ps(low, _mm512_add_epi32(step, _mm512_set1_epi32(1)), high);
   }
 
+  // Dots of int8, four values to a lane: |key| * (query with the key's sign), whose pairs fit 16 bits since
+  // neither exceeds 127.
+  using I = __m512i;
+  struct Quads {
+    __m512i magnitudes;
+    __mmask64 negative;
+  };
+  static I first_dot(int32_t) { return _mm512_setzero_si512(); }
+  static Quads load_quads(const int8_t* p) {
+    const __m512i values = _mm512_loadu_si512(p);
+    return {_mm512_abs_epi8(values), _mm512_movepi8_mask(values)};
+  }
+  static I set_quad(const int8_t* p) {
+    int32_t quad = 0;
+    __builtin_memcpy(&quad, p, sizeof(quad));
+    return _mm512_set1_epi32(quad);
+  }
+  static I add_dot(I sum, const Quads& keys, I q) {
+    const __m512i turned = _mm512_mask_sub_epi8(q, keys.negative, _mm512_setzero_si512(), q);
+    const __m512i pairs = _mm512_maddubs_epi16(keys.magnitudes, turned);
+    return _mm512_add_epi32(sum, _mm512_madd_epi16(pairs, _mm512_set1_epi16(1)));
+  }
+  static F to_float(I a) { return _mm512_cvtepi32_ps(a); }
+
   // The upper half of each lane, rounded to nearest even.
   static __m512i rounded(F a) {
     const __m512i bits = _mm512_castps_si512(a);

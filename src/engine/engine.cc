@@ -16,7 +16,7 @@ Result<std::unique_ptr<Engine>> Engine::build(Config config, Weights weights, co
                                               bool mapped, int64_t tokenizer_bytes) {
   ASSIGN_OR_RETURN(const cpu::Kernels* kernels, cpu::choose_kernels());
   ASSIGN_OR_RETURN(EngineOptions o, resolve_options(options, config, weights));
-  const CacheLayout layout = cache_layout(config, *o.cache_dtype);
+  const CacheLayout layout = cache_layout(config, *o.cache_dtype, o.index_keys);
   const auto plan = [&] {
     return plan_memory(config, weights, *kernels, o,
                        {.context = o.context, .batch = 1, .tokenizer_bytes = tokenizer_bytes});

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/dtype.h"
+#include "cache/layout.h"
 #include "indexshare/result.h"
 #include "model/config.h"
 #include "model/weights.h"
@@ -16,7 +17,8 @@ struct EngineOptions {
   int threads = 0;                     // 0: one per processor
   std::optional<ComputeType> compute;  // none: bf16 for bf16 and fp8 checkpoints, else f32
   std::optional<DType> cache_dtype;    // f32 or bf16; none: as compute
-  float latent_norm_eps = 1e-6f;       // of q_a_layernorm and kv_a_layernorm
+  IndexKeys index_keys = IndexKeys::plain;
+  float latent_norm_eps = 1e-6f;  // of q_a_layernorm and kv_a_layernorm
   int64_t context = 0;  // tokens a sequence may have; 0: max_position_embeddings, or what fits into memory
   int64_t cache_bytes = 0;  // budget of all caches; 0: what fits into memory
   int64_t chunk = 512;      // prompt tokens in one forward pass

@@ -37,12 +37,13 @@ void add_layer(const Config& config, const LayerWeights& w, int64_t rows, cpu::W
                        .shared = w.moe->shared_experts ? &*w.moe->shared_experts : nullptr});
 }
 
-cpu::Workload workload(const Config& config, const Weights& weights, DType cache_dtype, int64_t rows,
-                       int64_t logit_rows, int64_t context) {
+cpu::Workload workload(const Config& config, const Weights& weights, const EngineOptions& options,
+                       int64_t rows, int64_t logit_rows, int64_t context) {
   cpu::Workload work;
   work.rows = rows;
   work.context = context;
-  work.cache_dtype = cache_dtype;
+  work.cache_dtype = *options.cache_dtype;
+  work.index_keys = options.index_keys;
   work.heads = head_shape(config);
   work.index_heads = config.index_n_heads;
   work.index_dim = config.index_head_dim;
@@ -62,16 +63,16 @@ int64_t tokens_in(int64_t bytes, const CacheLayout& layout) {
 MemoryPlan plan_memory(const Config& config, const Weights& weights, const cpu::Kernels& kernels,
                        const EngineOptions& options, const MemoryLoad& load) {
   const int64_t rows = std::max(std::min(options.chunk, load.context), load.batch);
-  const CacheLayout layout = cache_layout(config, *options.cache_dtype);
+  const CacheLayout layout = cache_layout(config, *options.cache_dtype, options.index_keys);
   const int64_t pages = (load.context + kPageTokens - 1) / kPageTokens * load.batch;
   MemoryPlan plan;  // a slab of the page pool takes no memory where its pages are not in use
   plan.weights = weight_bytes(config, weights);
   plan.latent_cache = pages * kPageTokens * layout.latent_bytes_per_token();
   plan.index_cache = pages * kPageTokens * layout.index_bytes_per_token();
   plan.activations = Workspace::bytes(config, rows, load.batch, load.context);
-  plan.backend = cpu::CpuBackend::planned_bytes(
-      kernels, options.threads, *options.compute,
-      workload(config, weights, *options.cache_dtype, rows, load.batch, load.context));
+  plan.backend =
+      cpu::CpuBackend::planned_bytes(kernels, options.threads, *options.compute,
+                                     workload(config, weights, options, rows, load.batch, load.context));
   plan.logits = load.batch * config.vocab_size * static_cast<int64_t>(sizeof(float));
   plan.process = kProgramBytes + options.threads * kThreadBytes + kTokenizerFactor * load.tokenizer_bytes;
   return plan;

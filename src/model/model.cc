@@ -23,8 +23,8 @@ HeadShape head_shape(const Config& config) {
           .latent = config.kv_lora_rank};
 }
 
-CacheLayout cache_layout(const Config& config, DType dtype) {
-  return {dtype, config.latent_width(), config.index_head_dim, config.indexer_full};
+CacheLayout cache_layout(const Config& config, DType dtype, IndexKeys index_keys) {
+  return {dtype, config.latent_width(), config.index_head_dim, config.indexer_full, index_keys};
 }
 
 }  // namespace indexshare

@@ -25,7 +25,7 @@ class Probe {
 
 /// The heads of a model's attention, and what its cache looks like.
 HeadShape head_shape(const Config& config);
-CacheLayout cache_layout(const Config& config, DType dtype);
+CacheLayout cache_layout(const Config& config, DType dtype, IndexKeys index_keys = IndexKeys::plain);
 
 /// Immutable but for the backend's own scratch; one forward at a time.
 class Model {

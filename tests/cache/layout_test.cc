@@ -95,5 +95,18 @@ TEST(CacheLayout, KeyValuesOfABlockHaveOnePlaceEach) {
   EXPECT_EQ(index_key_offset(0, 2), 32);  // then the pairs
 }
 
+TEST(CacheLayout, KeysInInt8TakeAByteAValueAndAScale) {
+  const std::vector<bool> full = {true, false, true};
+  EXPECT_EQ(CacheLayout(DType::bf16, 576, 128, full, IndexKeys::int8).index_bytes_per_token(), 2 * 132);
+  EXPECT_EQ(CacheLayout(DType::bf16, 576, 128, full, IndexKeys::screened).index_bytes_per_token(),
+            2 * (256 + 128 + 3 * 4));
+  std::set<int64_t> places;
+  for (int64_t s = 0; s < kIndexBlockTokens; ++s) {
+    for (int64_t i = 0; i < 7; ++i) places.insert(int8_key_offset(s, i));
+  }
+  EXPECT_EQ(places.size(), 7u * kIndexBlockTokens);
+  EXPECT_LT(*places.rbegin(), CacheLayout(DType::bf16, 8, 7, {true}).int8_block_bytes());
+}
+
 }  // namespace
 }  // namespace indexshare

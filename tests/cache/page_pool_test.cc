@@ -11,7 +11,7 @@
 namespace indexshare {
 namespace {
 
-/// `bytes` a page, a multiple of 128.
+/// `bytes` a page, a multiple of 512.
 CacheLayout layout_of(int64_t bytes) {
   return {DType::bf16, bytes / (2 * kPageTokens), 8, {false}};
 }
@@ -50,7 +50,7 @@ TEST(PagePool, TouchesOnlyThePagesItHandsOut) {
 }
 
 TEST(PagePool, PagesAreZeroAlignedAndApart) {
-  for (const int64_t bytes : {128, 384, 4096, 100 * 128}) {
+  for (const int64_t bytes : {512, 1536, 4096, 100 * 512}) {
     PagePool pool(layout_of(bytes), 0);
     ASSERT_EQ(pool.layout().page_bytes, bytes);
     std::set<std::byte*> pages;

@@ -10,6 +10,8 @@
 namespace indexshare {
 namespace {
 
+constexpr int64_t kPage = kPageTokens;
+
 const std::vector<bool> kSchedule = {true, false, true};
 
 CacheLayout small_layout() {
@@ -17,7 +19,7 @@ CacheLayout small_layout() {
 }
 
 int64_t pages_of(int64_t tokens) {
-  return (tokens + kPageTokens - 1) / kPageTokens;
+  return (tokens + kPage - 1) / kPage;
 }
 
 /// Writes a number of its own into every byte of a token's rows and keys.
@@ -53,13 +55,13 @@ void expect_token(const SequenceCache& cache, int64_t position, int salt) {
 TEST(SequenceCache, KeepsEveryTokenApart) {
   PagePool pool(small_layout(), 0);
   SequenceCache a(pool), b(pool);
-  for (int64_t t = 0; t < 200; ++t) {  // two sequences take pages in turns
+  for (int64_t t = 0; t < 3 * kPage + 8; ++t) {  // two sequences take pages in turns
     ASSERT_TRUE(a.extend(1).ok());
     ASSERT_TRUE(b.extend(1).ok());
     write_token(a, t, 1);
     write_token(b, t, 2);
   }
-  for (int64_t t = 0; t < 200; ++t) {
+  for (int64_t t = 0; t < 3 * kPage + 8; ++t) {
     expect_token(a, t, 1);
     expect_token(b, t, 2);
   }
@@ -68,11 +70,11 @@ TEST(SequenceCache, KeepsEveryTokenApart) {
 TEST(SequenceCache, BlocksOfOnePageFollowOneAnother) {
   PagePool pool(small_layout(), 0);
   SequenceCache cache(pool);
-  ASSERT_TRUE(cache.extend(2 * kPageTokens).ok());
+  ASSERT_TRUE(cache.extend(2 * kPage).ok());
   const int64_t block_bytes = cache.layout().index_block_values() * 2;
   for (const int64_t layer : {0, 2}) {
-    for (const int64_t page : {int64_t{0}, kPageTokens}) {
-      for (int64_t t = 0; t < kPageTokens; ++t) {
+    for (const int64_t page : {int64_t{0}, kPage}) {
+      for (int64_t t = 0; t < kPage; ++t) {
         EXPECT_EQ(cache.index_block(layer, page + t) - cache.index_block(layer, page),
                   t / kIndexBlockTokens * block_bytes);
       }
@@ -84,7 +86,8 @@ TEST(SequenceCache, ExtendTakesPagesOnlyWhenOneIsFull) {
   PagePool pool(small_layout(), 0);
   SequenceCache cache(pool);
   int64_t length = 0;
-  for (const int64_t tokens : {0, 1, 62, 1, 1, 63, 64, 65, 200}) {
+  for (const int64_t tokens :
+       std::vector<int64_t>{0, 1, kPage - 2, 1, 1, kPage - 1, kPage, kPage + 1, 3 * kPage + 8}) {
     ASSERT_TRUE(cache.extend(tokens).ok());
     length += tokens;
     EXPECT_EQ(cache.length(), length);
@@ -95,9 +98,10 @@ TEST(SequenceCache, ExtendTakesPagesOnlyWhenOneIsFull) {
 TEST(SequenceCache, TruncateReleasesPages) {
   PagePool pool(small_layout(), 0);
   SequenceCache cache(pool);
-  for (const int64_t length : {63, 64, 65, 127, 128, 129, 300}) {
+  for (const int64_t length :
+       {kPage - 1, kPage, kPage + 1, 2 * kPage - 1, 2 * kPage, 2 * kPage + 1, 5 * kPage}) {
     for (const int64_t kept :
-         {int64_t{0}, int64_t{1}, int64_t{63}, int64_t{64}, int64_t{65}, length - 1, length, length + 5}) {
+         {int64_t{0}, int64_t{1}, kPage - 1, kPage, kPage + 1, length - 1, length, length + 5}) {
       cache.truncate(0);
       ASSERT_TRUE(cache.extend(length).ok());
       cache.truncate(kept);
@@ -109,10 +113,11 @@ TEST(SequenceCache, TruncateReleasesPages) {
 
 TEST(SequenceCache, ReplayAfterTruncateKeepsTheFirstTokens) {
   PagePool pool(small_layout(), 0);
-  for (const int64_t kept : {0, 1, 15, 16, 63, 64, 65, 128}) {
+  for (const int64_t kept :
+       {int64_t{0}, int64_t{1}, int64_t{15}, int64_t{16}, kPage - 1, kPage, kPage + 1, 2 * kPage}) {
     SequenceCache cache(pool);
-    ASSERT_TRUE(cache.extend(150).ok());
-    for (int64_t t = 0; t < 150; ++t) write_token(cache, t, 1);
+    ASSERT_TRUE(cache.extend(2 * kPage + 22).ok());
+    for (int64_t t = 0; t < 2 * kPage + 22; ++t) write_token(cache, t, 1);
     cache.truncate(kept);
     ASSERT_TRUE(cache.extend(100).ok());
     for (int64_t t = kept; t < kept + 100; ++t) write_token(cache, t, 2);
@@ -123,24 +128,24 @@ TEST(SequenceCache, ReplayAfterTruncateKeepsTheFirstTokens) {
 TEST(SequenceCache, OutOfBudgetChangesNothing) {
   PagePool pool(small_layout(), 3 * small_layout().page_bytes);
   SequenceCache cache(pool), other(pool);
-  ASSERT_TRUE(cache.extend(70).ok());  // two pages
-  for (int64_t t = 0; t < 70; ++t) write_token(cache, t, 1);
+  ASSERT_TRUE(cache.extend(kPage + 6).ok());  // two pages
+  for (int64_t t = 0; t < kPage + 6; ++t) write_token(cache, t, 1);
 
-  const auto refused = cache.extend(3 * kPageTokens - 70 + 1);
+  const auto refused = cache.extend(3 * kPage - (kPage + 6) + 1);
   ASSERT_FALSE(refused.ok());
-  EXPECT_NE(refused.error().message.find(std::to_string(3 * kPageTokens + 1)), std::string::npos)
+  EXPECT_NE(refused.error().message.find(std::to_string(3 * kPage + 1)), std::string::npos)
       << refused.error().message;
   EXPECT_NE(refused.error().message.find(std::to_string(pool.budget_bytes())), std::string::npos)
       << refused.error().message;
-  EXPECT_EQ(cache.length(), 70);
+  EXPECT_EQ(cache.length(), kPage + 6);
   EXPECT_EQ(pool.pages_in_use(), 2);
-  for (int64_t t = 0; t < 70; ++t) expect_token(cache, t, 1);
+  for (int64_t t = 0; t < kPage + 6; ++t) expect_token(cache, t, 1);
 
-  ASSERT_TRUE(other.extend(64).ok());  // the third page is still there for another
-  EXPECT_FALSE(cache.extend(59).ok());
-  EXPECT_TRUE(cache.extend(58).ok());  // up to the end of its last page
+  ASSERT_TRUE(other.extend(kPage).ok());  // the third page is still there for another
+  EXPECT_FALSE(cache.extend(kPage - 5).ok());
+  EXPECT_TRUE(cache.extend(kPage - 6).ok());  // up to the end of its last page
   other.truncate(0);
-  EXPECT_TRUE(cache.extend(64).ok());
+  EXPECT_TRUE(cache.extend(kPage).ok());
 }
 
 TEST(SequenceCache, GivesItsPagesBackWhenItEnds) {
@@ -158,20 +163,20 @@ TEST(SequenceCache, GivesItsPagesBackWhenItEnds) {
 TEST(SequenceCache, AMovedFromOneIsEmptyAndUsable) {
   PagePool pool(small_layout(), 0);
   SequenceCache cache(pool);
-  ASSERT_TRUE(cache.extend(70).ok());
-  for (int64_t t = 0; t < 70; ++t) write_token(cache, t, 1);
+  ASSERT_TRUE(cache.extend(kPage + 6).ok());
+  for (int64_t t = 0; t < kPage + 6; ++t) write_token(cache, t, 1);
   SequenceCache moved(std::move(cache));
   EXPECT_EQ(cache.length(), 0);
-  ASSERT_TRUE(cache.extend(70).ok());
-  for (int64_t t = 0; t < 70; ++t) write_token(cache, t, 2);
-  for (int64_t t = 0; t < 70; ++t) expect_token(moved, t, 1);
+  ASSERT_TRUE(cache.extend(kPage + 6).ok());
+  for (int64_t t = 0; t < kPage + 6; ++t) write_token(cache, t, 2);
+  for (int64_t t = 0; t < kPage + 6; ++t) expect_token(moved, t, 1);
 }
 
 // What the padding of an odd key would read as must stay a number, whatever was there before.
 TEST(SequenceCache, UnwrittenKeysAreZero) {
   PagePool pool(small_layout(), small_layout().page_bytes);
   SequenceCache cache(pool);
-  ASSERT_TRUE(cache.extend(64).ok());
+  ASSERT_TRUE(cache.extend(kPage).ok());
   std::memset(cache.latent_row(0, 0), 0xff, static_cast<size_t>(cache.layout().page_bytes));
   cache.truncate(0);
   ASSERT_TRUE(cache.extend(1).ok());

@@ -52,9 +52,9 @@ struct IndexKeys {
     Unaligned query(q), weights(w), out(blocks * kIndexBlock);
     const T* start = stored.data() + first_block * block_values();
     if constexpr (std::is_same_v<T, bf16>) {
-      table.index_scores_bf16(query.data(), weights.data(), std::ssize(w), dim, start, blocks, out.data());
+      table.index_scores_bf16({query.data(), weights.data(), std::ssize(w), dim, start, blocks, out.data()});
     } else {
-      table.index_scores_f32(query.data(), weights.data(), std::ssize(w), dim, start, blocks, out.data());
+      table.index_scores_f32({query.data(), weights.data(), std::ssize(w), dim, start, blocks, out.data()});
     }
     EXPECT_TRUE(out.intact());
     return {out.values().begin(), out.values().end()};
@@ -129,6 +129,70 @@ void check_nan_keys(const Kernels& table) {
 TEST_P(IndexScoresTest, KeysWithNaNScoreNaN) {
   check_nan_keys<float>(table());
   check_nan_keys<bf16>(table());
+}
+
+// The dots are whole numbers, so that tables differ by the roundings of the sum over heads alone.
+TEST_P(IndexScoresTest, Int8) {
+  constexpr int64_t kBlocks = 6, kKeys = kBlocks * kIndexBlock;
+  Random random(9);
+  for (const int64_t heads : {1, 3, 31, 32, 64}) {
+    for (const int64_t dim : {4, 20, 64, 128, 192}) {
+      SCOPED_TRACE("heads " + std::to_string(heads) + ", dim " + std::to_string(dim));
+      std::vector<int8_t> q(static_cast<size_t>(heads * dim)), keys(static_cast<size_t>(kKeys * dim));
+      for (int8_t& x : q) x = static_cast<int8_t>(random.below(255) - 127);
+      for (int8_t& x : keys) x = static_cast<int8_t>(random.below(255) - 127);
+      for (int64_t i = 0; i < dim; ++i) {  // the largest sums that there can be, of either sign
+        q[static_cast<size_t>(i)] = 127;
+        keys[static_cast<size_t>(int8_key_offset(0, i))] = 127;
+        keys[static_cast<size_t>(int8_key_offset(1, i))] = -127;
+      }
+      std::vector<int32_t> sums(static_cast<size_t>(heads));
+      for (size_t i = 0; i < q.size(); ++i) sums[i / static_cast<size_t>(dim)] += q[i];
+      const std::vector<float> w = random.normals(heads), scales = random.normals(kKeys);
+      auto scores = [&](int64_t first, int64_t blocks) {
+        Unaligned weights(w), out(blocks * kIndexBlock);
+        table().index_scores_int8({.q = q.data(),
+                                   .q_sums = sums.data(),
+                                   .w = weights.data(),
+                                   .heads = heads,
+                                   .dim = dim,
+                                   .keys = keys.data() + first * kIndexBlock * dim,
+                                   .scales = scales.data() + first * kIndexBlock,
+                                   .blocks = blocks,
+                                   .scores = out.data(),
+                                   .next = keys.data()});
+        EXPECT_TRUE(out.intact());
+        return std::vector<float>(out.values().begin(), out.values().end());
+      };
+      const std::vector<float> all = scores(0, kBlocks);
+      for (int64_t s = 0; s < kKeys; ++s) {
+        double want = 0, magnitude = 0;
+        for (int64_t h = 0; h < heads; ++h) {
+          int64_t dot = 0;
+          for (int64_t i = 0; i < dim; ++i) {
+            dot += q[static_cast<size_t>(h * dim + i)] *
+                   keys[static_cast<size_t>(s / kIndexBlock * kIndexBlock * dim +
+                                            int8_key_offset(s % kIndexBlock, i))];
+          }
+          const double term =
+              as_double(w[static_cast<size_t>(h)]) * static_cast<double>(std::max<int64_t>(0, dot));
+          want += term;
+          magnitude += std::abs(term);
+        }
+        const double scale = as_double(scales[static_cast<size_t>(s)]);
+        ASSERT_NEAR(all[static_cast<size_t>(s)], scale * want,
+                    gamma_of(heads + 3) * std::abs(scale) * magnitude + kSubnormal)
+            << "key " << s;
+      }
+      for (int64_t b = 0; b < kBlocks; ++b) {
+        for (int64_t blocks = 1; b + blocks <= kBlocks; ++blocks) {
+          const auto want = std::span(all).subspan(static_cast<size_t>(b * kIndexBlock),
+                                                   static_cast<size_t>(blocks * kIndexBlock));
+          EXPECT_TRUE(same_bits(scores(b, blocks), want)) << b << ", " << blocks;
+        }
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -23,8 +23,9 @@ struct Index {
   Sequences sequences;
   std::vector<Rows> keys;  // of each sequence [length, dim]
 
-  Index(DType dtype, int64_t head_count, int64_t key_dim, const std::vector<int64_t>& lengths)
-      : heads(head_count), dim(key_dim), sequences({dtype, 4, key_dim, kSchedule}, lengths) {
+  Index(DType dtype, int64_t head_count, int64_t key_dim, const std::vector<int64_t>& lengths,
+        IndexKeys form = IndexKeys::plain)
+      : heads(head_count), dim(key_dim), sequences({dtype, 4, key_dim, kSchedule, form}, lengths) {
     for (const int64_t length : lengths) keys.emplace_back(length, key_dim);
   }
 
@@ -115,7 +116,7 @@ void check_exactly(DType dtype, int64_t heads, int64_t dim, const std::vector<in
   }
 }
 
-const std::vector<int64_t> kLengths = {15, 16, 17, 32, 33, 63, 64, 65, 129};
+const std::vector<int64_t> kLengths = {15, 16, 17, 32, 33, 63, 64, 65, 129, 255, 256, 257, 513};
 
 TEST(IndexKeys, StandRoundedInTheBlockOfTheirToken) {
   Random random(1);
@@ -233,6 +234,73 @@ TEST(SelectTopK, RealScoresWithinTheirBounds) {
       }
       EXPECT_GE(worst_chosen, best_other);
     }
+  }
+}
+
+// Keys, queries and weights of every size, with some that are no numbers or exceed any.
+Index random_index(IndexKeys form, DType dtype, int64_t heads, int64_t dim, bool odd_values) {
+  Random random(31);
+  Index index(dtype, heads, dim, {900, 257, 40}, form);
+  for (Rows& keys : index.keys) {
+    keys = random_rows(keys.rows, dim, random);
+    for (int64_t s = 0; s < keys.rows; s += 7) {
+      for (float& x : keys.row(s)) x *= s % 2 == 0 ? 30.0f : 0.01f;
+    }
+    if (!odd_values) continue;
+    keys.row(5)[0] = kNan;
+    keys.row(17)[static_cast<size_t>(dim - 1)] = std::numeric_limits<float>::infinity();
+    for (float& x : keys.row(33)) x = 0.0f;
+    for (float& x : keys.row(34)) x *= 1e-42f;
+  }
+  return index;
+}
+
+TEST(SelectTopK, ScreenedKeysSelectWhatPlainKeysDo) {
+  for (const ComputeType compute : {ComputeType::f32, ComputeType::bf16}) {
+    for (const DType dtype : {DType::bf16, DType::f32}) {
+      for (const auto& [heads, dim] : {std::pair<int64_t, int64_t>{3, 7}, {32, 64}, {32, 128}}) {
+        for (const bool odd_values : {false, true}) {
+          Index plain = random_index(IndexKeys::plain, dtype, heads, dim, odd_values);
+          Index screened = random_index(IndexKeys::screened, dtype, heads, dim, odd_values);
+          for (const auto& backend : every_backend(compute)) {
+            plain.append(*backend);
+            screened.append(*backend);
+            for (const int64_t rows : {1, 6}) {
+              const OwnedBatch batch = plain.sequences.last(rows), same = screened.sequences.last(rows);
+              Random random(32);
+              const Rows queries = random_rows(std::ssize(batch.tokens), heads * dim, random);
+              const Rows weights = random_rows(std::ssize(batch.tokens), heads, random);
+              ASSERT_EQ(select(*backend, screened, same, queries, weights, 64),
+                        select(*backend, plain, batch, queries, weights, 64))
+                  << backend->isa() << ", heads " << heads << ", dim " << dim << ", " << dtype_name(dtype);
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(SelectTopK, KeysInInt8SelectNearlyTheSame) {
+  Index plain = random_index(IndexKeys::plain, DType::bf16, 32, 128, false);
+  Index int8 = random_index(IndexKeys::int8, DType::bf16, 32, 128, false);
+  for (const auto& backend : every_backend(ComputeType::f32)) {
+    plain.append(*backend);
+    int8.append(*backend);
+    const OwnedBatch batch = plain.sequences.last(6), same = int8.sequences.last(6);
+    Random random(33);
+    const Rows queries = random_rows(std::ssize(batch.tokens), 32 * 128, random);
+    const Rows weights = random_rows(std::ssize(batch.tokens), 32, random);
+    const auto want = select(*backend, plain, batch, queries, weights, 128);
+    const auto found = select(*backend, int8, same, queries, weights, 128);
+    int64_t common = 0, all = 0;
+    for (size_t t = 0; t < want.size(); ++t) {
+      std::vector<int32_t> both;
+      std::ranges::set_intersection(want[t], found[t], std::back_inserter(both));
+      common += std::ssize(both);
+      all += std::ssize(want[t]);
+    }
+    EXPECT_GE(static_cast<double>(common) / static_cast<double>(all), 0.97) << backend->isa();
   }
 }
 

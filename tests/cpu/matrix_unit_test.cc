@@ -215,8 +215,8 @@ TEST_P(MatrixUnitTest, IndexScoresFollowTheFormula) {
       }
       auto scores = [&](int64_t first, int64_t blocks) {
         std::vector<float> out(static_cast<size_t>(blocks * kIndexBlock));
-        unit_->index_scores(packed_q.data(), w.data(), heads, dim, stored.data() + first * kIndexBlock * dim,
-                            blocks, out.data());
+        unit_->index_scores({packed_q.data(), w.data(), heads, dim, stored.data() + first * kIndexBlock * dim,
+                             blocks, out.data()});
         return out;
       };
       const auto all = scores(0, kBlocks);

@@ -125,7 +125,7 @@ TEST_P(PropertyTest, TruncateAndReplayGivesTheSame) {
   }
 }
 
-// The pocket model selects 64 tokens, and a page holds 64: the same places are boundaries of both.
+// The pocket model selects 64 tokens.
 TEST_P(PropertyTest, SparseEqualsDenseUpToIndexTopkAndDiffersBeyond) {
   const auto sparse = testing::load_engine(testing::pocket_path(), options());
   ASSERT_NE(sparse, nullptr);
