@@ -197,9 +197,9 @@ TEST_P(PropertyTest, CacheMemoryFollowsTheTokens) {
   EXPECT_EQ(engine->pool().pages_in_use(), 0);
   Session session(*engine);
   Trace trace(engine->config());
-  testing::run(session, random_tokens(130, 11, 4000), 130, trace);
+  testing::run(session, random_tokens(2 * kPageTokens + 2, 11, 4000), 130, trace);
   EXPECT_EQ(engine->pool().pages_in_use(), 3);
-  session.truncate(64);
+  session.truncate(kPageTokens);
   EXPECT_EQ(engine->pool().pages_in_use(), 1);
 }
 
