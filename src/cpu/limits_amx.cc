@@ -58,17 +58,13 @@ void int8(int64_t rounds) {
   }
 }
 
-constexpr PeakLoop kBf16[] = {{"amx", "bf16", "tdpbf16ps", kSums* kTileProducts, bf16}};
-constexpr PeakLoop kInt8[] = {{"amx", "int8", "tdpbssd", 2 * kSums* kTileProducts, int8}};
+constexpr PeakLoop kTiles[] = {{"amx", "bf16", "tdpbf16ps", kSums* kTileProducts, bf16},
+                               {"amx", "int8", "tdpbssd", 2 * kSums* kTileProducts, int8}};
 
 }  // namespace
 
-std::span<const PeakLoop> amx_bf16_peak_loops() {
-  return kBf16;
-}
-
-std::span<const PeakLoop> amx_int8_peak_loops() {
-  return kInt8;
+std::span<const PeakLoop> amx_peak_loops() {
+  return kTiles;
 }
 
 }  // namespace indexshare::cpu

@@ -44,8 +44,8 @@ void int8(int64_t rounds) {
 }
 
 constexpr PeakLoop kF32[] = {{"avx512", "f32", "vfmadd213ps", int64_t{2} * kSums * 16, f32}};
-constexpr PeakLoop kBf16[] = {{"avx512", "bf16", "vdpbf16ps", int64_t{2} * kSums * 32, bf16}};
-constexpr PeakLoop kInt8[] = {{"avx512", "int8", "vpdpbusd", int64_t{2} * kSums * 64, int8}};
+constexpr PeakLoop kDots[] = {{"avx512_bf16", "bf16", "vdpbf16ps", int64_t{2} * kSums * 32, bf16},
+                              {"avx512_bf16", "int8", "vpdpbusd", int64_t{2} * kSums * 64, int8}};
 
 }  // namespace
 
@@ -54,11 +54,7 @@ std::span<const PeakLoop> avx512_peak_loops() {
 }
 
 std::span<const PeakLoop> avx512_bf16_peak_loops() {
-  return kBf16;
-}
-
-std::span<const PeakLoop> avx512_vnni_peak_loops() {
-  return kInt8;
+  return kDots;
 }
 
 }  // namespace indexshare::cpu

@@ -17,10 +17,6 @@
 #include "cpu/kernels.h"
 #include "cpu/peak_loops.h"
 
-#if defined(__x86_64__)
-#include <cpuid.h>
-#endif
-
 namespace indexshare::cpu {
 namespace {
 
@@ -81,42 +77,14 @@ Speed measure(ThreadPool& pool, double amount, FunctionRef<void(int64_t thread)>
   return best;
 }
 
+std::span<const PeakLoop> loops_of(std::string_view table) {
 #if defined(__x86_64__)
-struct CpuidBit {
-  unsigned leaf, subleaf;
-  enum Register { eax, ebx, ecx, edx } where;
-  int bit;
-};
-constexpr CpuidBit kAvx512Vnni = {7, 0, CpuidBit::ecx, 11};
-constexpr CpuidBit kAvx512Bf16 = {7, 1, CpuidBit::eax, 5};
-constexpr CpuidBit kAmxInt8 = {7, 0, CpuidBit::edx, 25};
-
-bool has(const CpuidBit& feature) {
-  unsigned registers[4] = {};
-  return __get_cpuid_count(feature.leaf, feature.subleaf, &registers[0], &registers[1], &registers[2],
-                           &registers[3]) != 0 &&
-         (registers[feature.where] >> feature.bit & 1) != 0;
-}
+  if (table == "avx2") return avx2_peak_loops();
+  if (table == "avx512") return avx512_peak_loops();
+  if (table == "avx512_bf16") return avx512_bf16_peak_loops();
+  if (table == "amx") return amx_peak_loops();
 #endif
-
-// The loops of a kernel table; what the table itself need not have is asked for here.
-std::vector<PeakLoop> loops_of(std::string_view table) {
-  std::vector<PeakLoop> loops;
-  auto add = [&](std::span<const PeakLoop> more) { loops.insert(loops.end(), more.begin(), more.end()); };
-  if (table == "scalar") add(scalar_peak_loops());
-#if defined(__x86_64__)
-  if (table == "avx2") add(avx2_peak_loops());
-  if (table == "avx512") {
-    add(avx512_peak_loops());
-    if (has(kAvx512Bf16)) add(avx512_bf16_peak_loops());
-    if (has(kAvx512Vnni)) add(avx512_vnni_peak_loops());
-  }
-  if (table == "amx") {
-    add(amx_bf16_peak_loops());
-    if (has(kAmxInt8)) add(amx_int8_peak_loops());
-  }
-#endif
-  return loops;
+  return scalar_peak_loops();
 }
 
 int64_t largest_cache_bytes() {

@@ -13,9 +13,7 @@ std::span<const PeakLoop> scalar_peak_loops();
 std::span<const PeakLoop> avx2_peak_loops();
 std::span<const PeakLoop> avx512_peak_loops();
 std::span<const PeakLoop> avx512_bf16_peak_loops();
-std::span<const PeakLoop> avx512_vnni_peak_loops();
-std::span<const PeakLoop> amx_bf16_peak_loops();
-std::span<const PeakLoop> amx_int8_peak_loops();
+std::span<const PeakLoop> amx_peak_loops();
 #endif
 
 }  // namespace indexshare::cpu

@@ -337,8 +337,8 @@ void index_heads(const float* q, const float* w, int64_t h, int64_t heads, int64
   }
 }
 
-// The scores of B blocks, head by head: where heads are few, the sums of several blocks hide how long an addition
-// takes.
+// The scores of B blocks, head by head: where heads are few, the sums of several blocks hide how long an
+// addition takes.
 template <typename V, typename T, int B>
 void index_blocks(const IndexArgs<float, T>& a, const T* keys, float* scores) {
   using F = typename V::F;
