@@ -59,7 +59,7 @@ Result<MachineLimits> measure_machine(const std::vector<int>& thread_counts) {
   machine.loops = cpu::available_peak_loops();
   machine.read_bytes = cpu::read_area_bytes();
   ThreadPool all(*std::max_element(thread_counts.begin(), thread_counts.end()));
-  ASSIGN_OR_RETURN(const cpu::ReadArea area, cpu::ReadArea::create(machine.read_bytes, all));
+  ASSIGN_OR_RETURN(const Memory area, cpu::make_read_area(machine.read_bytes, all));
   for (const int threads : thread_counts) {
     ThreadPool pool(threads);
     ThreadLimits& limits = machine.by_threads.emplace_back();
@@ -76,13 +76,13 @@ Bound bound_of(const MachineLimits& machine, int threads, std::string_view isa, 
   const ThreadLimits& limits = limits_of(machine, threads);
   Bound bound;
   bound.read_bytes_per_second = limits.read.cpu;
-  bound.operations_per_second = peak_of(machine, limits, isa, "f32");
-  if (compute == ComputeType::bf16) {
-    bound.operations_per_second =
-        std::max(bound.operations_per_second, peak_of(machine, limits, isa, "bf16"));
+  double operations_of_f32 = peak_of(machine, limits, isa, "f32");
+  if (operations_of_f32 == 0) {  // a table of other products leaves f32 to one below it
+    operations_of_f32 = peak_of(machine, limits, "", "f32");
   }
-  if (bound.operations_per_second == 0) {  // a table of matrix products alone leaves f32 to the vectors
-    bound.operations_per_second = peak_of(machine, limits, "", "f32");
+  bound.operations_per_second = operations_of_f32;
+  if (compute == ComputeType::bf16) {
+    bound.operations_per_second = std::max(operations_of_f32, peak_of(machine, limits, isa, "bf16"));
   }
   const double reading = bytes / bound.read_bytes_per_second;
   const double arithmetic = operations / bound.operations_per_second;

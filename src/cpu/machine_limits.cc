@@ -1,6 +1,5 @@
 #include "cpu/machine_limits.h"
 
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,10 +9,8 @@
 #include <ctime>
 #include <limits>
 #include <thread>
-#include <utility>
 
 #include "base/error.h"
-#include "base/posix.h"
 #include "cpu/kernels.h"
 #include "cpu/peak_loops.h"
 
@@ -24,8 +21,8 @@ constexpr int kRuns = 5;                             // of which the best counts
 constexpr double kRunSeconds = 0.03;                 // of one thread in one run
 constexpr int64_t kMinReadBytes = int64_t{1} << 30;  // larger than caches that do not tell their size
 constexpr int64_t kReadStep = 4096;                  // a thread's share is a multiple of it
-constexpr int64_t kHugePage = int64_t{2} << 20;
 constexpr int64_t kBarriers = 5000;
+constexpr double kBarrierSeconds = 0.5;  // for all of them
 
 double wall_seconds(FunctionRef<void()> work) {
   const auto start = std::chrono::steady_clock::now();
@@ -136,44 +133,33 @@ int64_t read_area_bytes() {
   return std::max(std::min(wanted, free_memory_bytes() / 4), kHugePage);
 }
 
-Result<ReadArea> ReadArea::create(int64_t bytes, ThreadPool& pool) {
-  const int64_t size = (bytes + kHugePage - 1) / kHugePage * kHugePage;
-  void* memory =
-      ::mmap(nullptr, static_cast<size_t>(size), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) {
-    return make_error("cannot measure how fast memory is read: {} bytes of it: {}", size, errno_text());
-  }
-  ReadArea area(static_cast<std::byte*>(memory), size);
-  ::madvise(memory, static_cast<size_t>(size), MADV_HUGEPAGE);  // where it is refused, small pages will do
-  pool.run(size / kHugePage, [&](int64_t page, int) {
-    std::memset(area.data_ + page * kHugePage, 1, static_cast<size_t>(kHugePage));
+Result<Memory> make_read_area(int64_t bytes, ThreadPool& pool) {
+  Memory area = Memory::allocate(bytes);
+  if (area.data() == nullptr) return make_error("no {} bytes to measure how fast memory is read", bytes);
+  pool.run((bytes + kHugePage - 1) / kHugePage, [&](int64_t page, int) {
+    const int64_t at = page * kHugePage;
+    std::memset(area.data() + at, 1, static_cast<size_t>(std::min(kHugePage, bytes - at)));
   });
   return area;
 }
 
-ReadArea::ReadArea(ReadArea&& other) noexcept
-    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
-
-ReadArea::~ReadArea() {
-  if (data_ != nullptr) ::munmap(data_, static_cast<size_t>(size_));
-}
-
-Speed measure_read(const ReadArea& area, ThreadPool& pool) {
-  const int64_t share = std::ssize(area.bytes()) / pool.threads() / kReadStep * kReadStep;
+Speed measure_read(const Memory& area, ThreadPool& pool) {
+  const int64_t share = area.bytes() / pool.threads() / kReadStep * kReadStep;
   std::atomic<uint64_t> sum{0};  // asked for, so that nothing is left out
   return measure(pool, static_cast<double>(pool.threads() * share),
-                 [&](int64_t thread) { sum += read_once(area.bytes().data() + thread * share, share); });
+                 [&](int64_t thread) { sum += read_once(area.data() + thread * share, share); });
 }
 
 double measure_barrier(ThreadPool& pool) {
-  std::vector<double> took(static_cast<size_t>(kBarriers));
-  for (double& one : took) {
+  std::vector<double> took;
+  for (double all = 0; std::ssize(took) < kBarriers && all < kBarrierSeconds; all += took.back()) {
     Meeting meeting(pool.threads());
-    one = wall_seconds([&] { pool.run(pool.threads(), [&](int64_t, int) { meeting.wait(); }); });
+    took.push_back(wall_seconds([&] { pool.run(pool.threads(), [&](int64_t, int) { meeting.wait(); }); }));
   }
-  const auto middle = took.begin() + kBarriers / 2;  // other programs lengthen some without measure
-  std::nth_element(took.begin(), middle, took.end());
-  return *middle;
+  // Where other programs want the processors too, most loops wait for them; the fastest do not.
+  const auto fast = took.begin() + std::ssize(took) / 20;
+  std::nth_element(took.begin(), fast, took.end());
+  return *fast;
 }
 
 }  // namespace indexshare::cpu

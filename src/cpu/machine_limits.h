@@ -2,9 +2,9 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <vector>
 
+#include "base/memory.h"
 #include "base/thread_pool.h"
 #include "indexshare/result.h"
 
@@ -36,30 +36,14 @@ Speed measure_peak(const PeakLoop& loop, ThreadPool& pool);
 /// quarter of what is free.
 int64_t read_area_bytes();
 
-/// Memory in huge pages, where the system has them, to be read by measure_read().
-class ReadArea {
- public:
-  /// `bytes` are rounded up to whole huge pages.
-  static Result<ReadArea> create(int64_t bytes, ThreadPool& pool);
-
-  ReadArea(ReadArea&& other) noexcept;
-  ReadArea& operator=(ReadArea&&) = delete;
-  ~ReadArea();
-
-  std::span<const std::byte> bytes() const { return {data_, static_cast<size_t>(size_)}; }
-
- private:
-  ReadArea(std::byte* data, int64_t size) : data_(data), size_(size) {}
-
-  std::byte* data_ = nullptr;
-  int64_t size_ = 0;
-};
+/// Memory to be read by measure_read(), as big arrays are kept (base/memory.h), every page of it in place.
+Result<Memory> make_read_area(int64_t bytes, ThreadPool& pool);
 
 /// Bytes per second of reading the area once, each thread a part of its own; the best of a few passes.
-Speed measure_read(const ReadArea& area, ThreadPool& pool);
+Speed measure_read(const Memory& area, ThreadPool& pool);
 
-/// Seconds of a loop in which each thread takes one item and waits for the others, the median of many: what a
-/// step pays each time its threads meet.
+/// Seconds of a loop in which each thread takes one item and waits for the others: what a step pays each time
+/// its threads meet, on processors that nobody else wants.
 double measure_barrier(ThreadPool& pool);
 
 }  // namespace indexshare::cpu

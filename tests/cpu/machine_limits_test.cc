@@ -36,9 +36,9 @@ TEST(MachineLimits, NoLoopIsFasterThanProcessorsCanBe) {
 
 TEST(MachineLimits, AreaIsReadByAnyNumberOfThreads) {
   ThreadPool two(2), three(3);
-  const auto area = ReadArea::create((64 << 20) + 1, two);
+  const auto area = make_read_area((64 << 20) + 1, two);
   ASSERT_TRUE(area.ok()) << area.error().message;
-  EXPECT_EQ(std::ssize(area->bytes()), 66 << 20);
+  EXPECT_GE(area->bytes(), (64 << 20) + 1);
   EXPECT_GT(measure_read(*area, two).wall, 1e6);
   EXPECT_GT(measure_read(*area, three).cpu, 1e6);
   EXPECT_GE(read_area_bytes(), 2 << 20);
