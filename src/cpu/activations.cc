@@ -51,7 +51,7 @@ void Activations::set(int64_t first, int64_t m, const float* const* x, int64_t f
 }
 
 void Activations::multiply(int64_t first, int64_t m, const Matrix& w, int64_t w_first, int64_t n,
-                           float* const* y, int64_t y_first) const {
+                           float* const* y, int64_t y_first, std::byte* scratch) const {
   if (on_matrix_unit(kernels_, compute_, w)) {
     kernels_.matrix_unit->matmul({.x = groups_.data() + kernels_.matrix_unit->packed_values(first, k_),
                                   .group_stride = kernels_.matrix_unit->packed_values(kPackRows, k_),
@@ -60,7 +60,8 @@ void Activations::multiply(int64_t first, int64_t m, const Matrix& w, int64_t w_
                                   .first = w_first,
                                   .n = n,
                                   .y = y,
-                                  .y_first = y_first});
+                                  .y_first = y_first,
+                                  .scratch = scratch});
     return;
   }
   const float* x[kBlockRows];

@@ -40,9 +40,10 @@ class Activations {
   /// ones follow the first row of a product, and a shorter one may end it.
   void set(int64_t first, int64_t m, const float* const* x, int64_t from, int64_t count);
 
-  /// y[i][y_first + j] = row (first + i) . w[w_first + j] for i < m, j < n.
+  /// y[i][y_first + j] = row (first + i) . w[w_first + j] for i < m, j < n. `scratch`: what the
+  /// matrix unit wants for m by n.
   void multiply(int64_t first, int64_t m, const Matrix& w, int64_t w_first, int64_t n, float* const* y,
-                int64_t y_first) const;
+                int64_t y_first, std::byte* scratch) const;
 
  private:
   static bool on_matrix_unit(const Kernels& kernels, ComputeType compute, const Matrix& w) {

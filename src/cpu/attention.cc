@@ -8,7 +8,7 @@
 namespace indexshare::cpu {
 namespace {
 
-constexpr int64_t kBlockRows = 16;  // tokens of one head that go against kv_b_proj together
+constexpr int64_t kBlockRows = 128;  // tokens of one head that go against kv_b_proj together
 constexpr int64_t kTileHeads =
     16;                            // heads that share a gathered tile; on the matrix unit, a multiple of them
 constexpr int64_t kMaxHeads = 64;  // heads of one token in one work item
@@ -30,11 +30,11 @@ void CpuBackend::append_latent(int64_t layer, const Batch& batch, Tensor rows) {
 
 void CpuBackend::absorb_queries(const HeadShape& shape, Tensor q, const Matrix& kv_b_proj, Tensor latent_q) {
   profile_.add_flops(2 * q.rows * shape.heads * shape.nope * shape.latent);
-  const int64_t blocks = (q.rows + kBlockRows - 1) / kBlockRows;
-  pool_.run(shape.heads * blocks, [&](int64_t item, int) {
-    const int64_t head = item / blocks;
-    const int64_t first = item % blocks * kBlockRows;
-    const int64_t m = std::min(kBlockRows, q.rows - first);
+  const MatrixUnit* unit = matrix_unit();
+  for (Scratch& own : scratch_) {
+    if (unit) own.bytes.resize(unit->combine_scratch_bytes(kBlockRows, shape.nope, shape.latent));
+  }
+  for_heads(shape.heads, q.rows, [&](int64_t head, int64_t first, int64_t m, int worker) {
     const float* in[kBlockRows];
     float* out[kBlockRows];
     for (int64_t i = 0; i < m; ++i) {
@@ -42,38 +42,73 @@ void CpuBackend::absorb_queries(const HeadShape& shape, Tensor q, const Matrix& 
       out[i] = latent_q.row(first + i) + head * (shape.latent + shape.rope);
       std::copy_n(in[i] + shape.nope, shape.rope, out[i] + shape.latent);
     }
-    kernels_.combine({.x = in,
-                      .m = m,
-                      .w = &kv_b_proj,
-                      .first = head * (shape.nope + shape.value),
-                      .n = shape.nope,
-                      .cols = shape.latent,
-                      .y = out,
-                      .accumulate = false});
+    const CombineArgs args = {.x = in,
+                              .m = m,
+                              .w = &kv_b_proj,
+                              .first = head * (shape.nope + shape.value),
+                              .n = shape.nope,
+                              .cols = shape.latent,
+                              .y = out,
+                              .accumulate = false};
+    if (unit && unit->supports_combine(kv_b_proj, args.first)) {
+      unit->combine(args, scratch(worker).bytes.data());
+    } else {
+      kernels_.combine(args);
+    }
   });
 }
 
 void CpuBackend::project_values(const HeadShape& shape, Tensor latent_out, const Matrix& kv_b_proj,
                                 Tensor out) {
   profile_.add_flops(2 * out.rows * shape.heads * shape.value * shape.latent);
-  const int64_t blocks = (out.rows + kBlockRows - 1) / kBlockRows;
-  pool_.run(shape.heads * blocks, [&](int64_t item, int) {
-    const int64_t head = item / blocks;
-    const int64_t first = item % blocks * kBlockRows;
-    const int64_t m = std::min(kBlockRows, out.rows - first);
+  const MatrixUnit* unit = matrix_unit();
+  if (unit && !unit->supports(kv_b_proj)) unit = nullptr;
+  for (Scratch& own : scratch_) {
+    if (!unit) break;
+    own.packed.resize(unit->packed_values(kBlockRows, shape.latent));
+    own.bytes.resize(unit->matmul_scratch_bytes(kBlockRows, shape.value));
+  }
+  for_heads(shape.heads, out.rows, [&](int64_t head, int64_t first, int64_t m, int worker) {
     const float* in[kBlockRows];
     float* to[kBlockRows];
     for (int64_t i = 0; i < m; ++i) {
       in[i] = latent_out.row(first + i) + head * shape.latent;
       to[i] = out.row(first + i);
     }
-    kernels_.matmul({.x = in,
-                     .m = m,
-                     .w = &kv_b_proj,
-                     .first = head * (shape.nope + shape.value) + shape.nope,
-                     .n = shape.value,
-                     .y = to,
-                     .y_first = head * shape.value});
+    const int64_t w_first = head * (shape.nope + shape.value) + shape.nope;
+    if (!unit) {
+      return kernels_.matmul({.x = in,
+                              .m = m,
+                              .w = &kv_b_proj,
+                              .first = w_first,
+                              .n = shape.value,
+                              .y = to,
+                              .y_first = head * shape.value});
+    }
+    Scratch& own = scratch(worker);
+    for (int64_t i = 0; i < m; i += kPackRows) {
+      unit->pack(in + i, std::min(kPackRows, m - i), shape.latent,
+                 own.packed.data() + unit->packed_values(i, shape.latent));
+    }
+    unit->matmul({.x = own.packed.data(),
+                  .group_stride = unit->packed_values(kPackRows, shape.latent),
+                  .m = m,
+                  .w = &kv_b_proj,
+                  .first = w_first,
+                  .n = shape.value,
+                  .y = to,
+                  .y_first = head * shape.value,
+                  .scratch = own.bytes.data()});
+  });
+}
+
+// Cuts work by head and block of rows: body(head, first row, rows, worker).
+void CpuBackend::for_heads(int64_t heads, int64_t rows,
+                           FunctionRef<void(int64_t, int64_t, int64_t, int)> body) {
+  const int64_t blocks = (rows + kBlockRows - 1) / kBlockRows;
+  pool_.run(heads * blocks, [&](int64_t item, int worker) {
+    const int64_t first = item % blocks * kBlockRows;
+    body(item / blocks, first, std::min(kBlockRows, rows - first), worker);
   });
 }
 
@@ -99,8 +134,7 @@ void CpuBackend::sparse_attention(int64_t layer, const Batch& batch, const HeadS
     profile_.add_flops(2 * std::ssize(selection[t]) * shape.heads * (width + shape.latent));
   }
   // A gathered row serves all heads of an item: few tokens share their heads among the threads, many do not.
-  const bool on_unit = compute_ == ComputeType::bf16 && kernels_.matrix_unit != nullptr &&
-                       batch.segments.front().cache->layout().dtype == DType::bf16;
+  const bool on_unit = matrix_unit() && batch.segments.front().cache->layout().dtype == DType::bf16;
   const int64_t most = on_unit ? kMaxHeads : kTileHeads;
   const int64_t share =
       rows >= pool_.threads() ? most : (shape.heads + pool_.threads() - 1) / pool_.threads();

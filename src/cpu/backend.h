@@ -75,6 +75,9 @@ class CpuBackend final : public Backend {
   /// What it holds now: all that grows with the work, but for the candidates of top-k.
   int64_t held_bytes() const;
 
+  /// Rows of w in one work item of linear().
+  static int64_t linear_tile(int64_t rows_of_x, const Matrix& w, int threads);
+
   std::string_view isa() const { return kernels_.name; }
   int threads() const { return pool_.threads(); }
 
@@ -84,6 +87,7 @@ class CpuBackend final : public Backend {
   struct Scratch {
     Buffer<float> a, b;
     Buffer<std::byte> bytes;
+    Buffer<bf16> packed;
     Buffer<const bf16*> rows;
     std::vector<TopK> top_k;
   };
@@ -106,9 +110,20 @@ class CpuBackend final : public Backend {
 
   Scratch& scratch(int worker) { return scratch_[static_cast<size_t>(worker)]; }
   void for_rows(Tensor x, FunctionRef<void(int64_t row)> body);
+  void for_heads(int64_t heads, int64_t rows, FunctionRef<void(int64_t, int64_t, int64_t, int)> body);
+  // The table's matrix unit where the computing type lets it be used, else null.
+  const MatrixUnit* matrix_unit() const {
+    return compute_ == ComputeType::bf16 ? kernels_.matrix_unit : nullptr;
+  }
   void attend(const AttentionItem& item, Scratch& own) const;
   void attend_on_unit(const AttentionItem& item, Scratch& own) const;
   void run_mlps(Tensor x, int64_t slots, Tensor y);
+
+  // Room in every scratch for products of m rows of x by n of w.
+  void reserve_products(int64_t m, int64_t n) {
+    if (matrix_unit() == nullptr) return;
+    for (Scratch& own : scratch_) own.bytes.resize(matrix_unit()->matmul_scratch_bytes(m, n));
+  }
 
   const Kernels& kernels_;
   ComputeType compute_;

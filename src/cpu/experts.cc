@@ -10,8 +10,9 @@
 namespace indexshare::cpu {
 namespace {
 
-constexpr int64_t kTile = 64;         // rows of a weight matrix in one work item
-constexpr int64_t kBlockSlots = 128;  // tokens that go against a tile together, a multiple of kPackRows
+constexpr int64_t kFewTile = 64, kManyTile = 128;  // rows of a weight matrix in one work item, by
+constexpr int64_t kManySlots = 64;                 // the number of slots
+constexpr int64_t kBlockSlots = 256;  // tokens that go against a tile together, a multiple of kPackRows
 
 float sigmoid(float x) {
   return 1.0f / (1.0f + std::exp(-x));
@@ -118,6 +119,7 @@ void CpuBackend::mlp(Tensor x, const MlpWeights& w, Tensor y) {
 // intermediate values of all groups, then the outputs, where each item adds up all groups in their order, so
 // that a token's sum does not depend on the other tokens.
 void CpuBackend::run_mlps(Tensor x, int64_t slots, Tensor y) {
+  const int64_t tile = slots >= kManySlots ? kManyTile : kFewTile;
   int64_t width = 0;
   for (const ExpertGroup& group : groups_) width = std::max(width, group.mlp->gate_proj.rows);
   activations_.reset(slots, x.cols, compute_);
@@ -132,9 +134,10 @@ void CpuBackend::run_mlps(Tensor x, int64_t slots, Tensor y) {
     group.first_block = blocks;
     group.first_item = items;
     blocks += (group.slots + kPackRows - 1) / kPackRows;
-    items += (rows + kTile - 1) / kTile;
+    items += (rows + tile - 1) / tile;
   }
-  for (Scratch& own : scratch_) own.a.resize(2 * kBlockSlots * kTile);
+  for (Scratch& own : scratch_) own.a.resize(2 * kBlockSlots * tile);
+  reserve_products(std::min(slots, kBlockSlots), tile);
   // The group that an item belongs to.
   auto locate = [&](int64_t ExpertGroup::*first, int64_t item) -> const ExpertGroup& {
     return *std::prev(std::ranges::upper_bound(groups_, item, {}, first));
@@ -152,20 +155,20 @@ void CpuBackend::run_mlps(Tensor x, int64_t slots, Tensor y) {
 
   pool_.run(items, [&](int64_t item, int worker) {
     const ExpertGroup& group = locate(&ExpertGroup::first_item, item);
-    const int64_t first = (item - group.first_item) * kTile;
-    const int64_t n = std::min(kTile, group.mlp->gate_proj.rows - first);
-    const Buffer<float>& values = scratch(worker).a;
+    const int64_t first = (item - group.first_item) * tile;
+    const int64_t n = std::min(tile, group.mlp->gate_proj.rows - first);
+    Scratch& own = scratch(worker);
     float* gate[kBlockSlots];
     float* up[kBlockSlots];
     for (int64_t i = 0; i < kBlockSlots; ++i) {
-      gate[i] = values.data() + 2 * i * kTile;
-      up[i] = gate[i] + kTile;
+      gate[i] = own.a.data() + 2 * i * tile;
+      up[i] = gate[i] + tile;
     }
     for (int64_t s = 0; s < group.slots; s += kBlockSlots) {
       const int64_t slot = group.first_slot + s;
       const int64_t m = std::min(kBlockSlots, group.slots - s);
-      activations_.multiply(slot, m, group.mlp->gate_proj, first, n, gate, 0);
-      activations_.multiply(slot, m, group.mlp->up_proj, first, n, up, 0);
+      activations_.multiply(slot, m, group.mlp->gate_proj, first, n, gate, 0, own.bytes.data());
+      activations_.multiply(slot, m, group.mlp->up_proj, first, n, up, 0, own.bytes.data());
       for (int64_t i = 0; i < m; ++i) kernels_.swiglu(gate[i], up[i], n, gate[i]);
       for (int64_t i = 0; i < m; i += kPackRows) {
         intermediate_.set(slot + i, std::min(kPackRows, m - i), gate + i, first, n);
@@ -173,18 +176,18 @@ void CpuBackend::run_mlps(Tensor x, int64_t slots, Tensor y) {
     }
   });
 
-  pool_.run((y.cols + kTile - 1) / kTile, [&](int64_t item, int worker) {
-    const int64_t first = item * kTile;
-    const int64_t n = std::min(kTile, y.cols - first);
+  pool_.run((y.cols + tile - 1) / tile, [&](int64_t item, int worker) {
+    const int64_t first = item * tile;
+    const int64_t n = std::min(tile, y.cols - first);
     for (int64_t t = 0; t < y.rows; ++t) std::fill_n(y.row(t) + first, n, 0.0f);
-    const Buffer<float>& values = scratch(worker).a;
+    Scratch& own = scratch(worker);
     float* part[kBlockSlots];
-    for (int64_t i = 0; i < kBlockSlots; ++i) part[i] = values.data() + i * kTile;
+    for (int64_t i = 0; i < kBlockSlots; ++i) part[i] = own.a.data() + i * tile;
     for (const ExpertGroup& group : groups_) {
       for (int64_t s = 0; s < group.slots; s += kBlockSlots) {
         const int64_t slot = group.first_slot + s;
         const int64_t m = std::min(kBlockSlots, group.slots - s);
-        intermediate_.multiply(slot, m, group.mlp->down_proj, first, n, part, 0);
+        intermediate_.multiply(slot, m, group.mlp->down_proj, first, n, part, 0, own.bytes.data());
         for (int64_t i = 0; i < m; ++i) {
           kernels_.add_scaled(part[i], slot_weight_[slot + i], n, y.row(slot_row_[slot + i]) + first);
         }

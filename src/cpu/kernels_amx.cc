@@ -94,6 +94,25 @@ void zero_sums(bool two_a, bool two_b) {
   if (two_a && two_b) _tile_zero(3);
 }
 
+// The sums in use, one C after another.
+template <typename T>
+void store_tiles(T* sums, bool two_a, bool two_b) {
+  constexpr int64_t kTile = kTileRows * kTileRows;
+  _tile_stored(0, sums, kTileBytes);
+  if (two_b) _tile_stored(1, sums + kTile, kTileBytes);
+  if (two_a) _tile_stored(2, sums + 2 * kTile, kTileBytes);
+  if (two_a && two_b) _tile_stored(3, sums + 3 * kTile, kTileBytes);
+}
+
+void load_sums(const float* sums, bool two_a, bool two_b) {
+  constexpr int64_t kTile = kTileRows * kTileRows;
+  __asm__ volatile("" ::: "memory");  // as in multiply()
+  _tile_loadd(0, sums, kTileBytes);
+  if (two_b) _tile_loadd(1, sums + kTile, kTileBytes);
+  if (two_a) _tile_loadd(2, sums + 2 * kTile, kTileBytes);
+  if (two_a && two_b) _tile_loadd(3, sums + 3 * kTile, kTileBytes);
+}
+
 // Rows and columns of 16 x 16 values of 32 bits change places.
 void transpose(__m512i (&r)[16]) {
   __m512i t[16];
@@ -162,13 +181,21 @@ bool supports(const Matrix& w) {
   return w.dtype == DType::fp8_e4m3 && (w.block_cols % kTileDepth == 0 || w.block_cols >= w.cols);
 }
 
-// 32 values of e4m3 as bf16, exactly. Their magnitudes, moved up, read as bf16 are 2^-120 of the value; the
-// product is taken in f32, where subnormals of e4m3 become normal.
+// 32 values of e4m3 as bf16, exactly: exponents move by 120, the few subnormal magnitudes are looked up.
 void widen(const fp8_e4m3* x, int64_t n, bf16* out) {
-  const __m512 low = n >= 16 ? Avx512::load(x) : Avx512::load(x, n);
-  const __m512 high = n >= 32 ? Avx512::load(x + 16) : n > 16 ? Avx512::load(x + 16, n - 16) : Avx512::zero();
-  Avx512::store(out, low);
-  Avx512::store(out + 16, high);
+  const __m512i subnormals = _mm512_castsi128_si512(  // i * 2^-9
+      _mm_setr_epi16(0x0000, 0x3b00, 0x3b80, 0x3bc0, 0x3c00, 0x3c20, 0x3c40, 0x3c60));
+  const __m256i bytes = n >= 32 ? _mm256_loadu_si256(reinterpret_cast<const __m256i*>(x))
+                                : _mm256_maskz_loadu_epi8((1u << n) - 1u, x);
+  const __m512i bits = _mm512_cvtepu8_epi16(bytes);
+  const __m512i magnitude = _mm512_and_si512(bits, _mm512_set1_epi16(0x7f));
+  const __m512i sign = _mm512_slli_epi16(_mm512_and_si512(bits, _mm512_set1_epi16(0x80)), 8);
+  __m512i value = _mm512_add_epi16(_mm512_slli_epi16(magnitude, 4), _mm512_set1_epi16(0x3c00));
+  const __mmask32 small = _mm512_cmplt_epu16_mask(magnitude, _mm512_set1_epi16(8));
+  value = _mm512_mask_permutexvar_epi16(value, small, magnitude, subnormals);
+  const __mmask32 nan = _mm512_cmpeq_epi16_mask(magnitude, _mm512_set1_epi16(0x7f));
+  value = _mm512_mask_mov_epi16(value, nan, _mm512_set1_epi16(0x7fc0));
+  _mm512_storeu_si512(out, _mm512_or_si512(value, sign));
 }
 
 // gcc pastes the tile's number into the instruction's text: it has to stand there as a literal.
@@ -181,21 +208,27 @@ void store_tile(int tile, void* to, size_t stride) {
   }
 }
 
-// The sums of 16 rows of w (C's rows) by a group of m rows of x (C's columns), put into y.
-void store_sums(int tile, int64_t rows, int64_t m, float* const* y, int64_t y_first) {
-  if (m == 1) {
-    store_tile(tile, y[0] + y_first, 4);
-    return;
-  }
-  alignas(64) float sums[16][16];
-  store_tile(tile, sums, kTileBytes);
+// The sums of 16 rows of w (a stored C's rows) by a group of m rows of x (its columns), put into y.
+void put_sums(const float* sums, int64_t rows, int64_t m, float* const* y, int64_t y_first) {
   __m512i lines[16];
-  for (int i = 0; i < 16; ++i) lines[i] = _mm512_load_si512(sums[i]);
+  for (int i = 0; i < 16; ++i) lines[i] = _mm512_load_si512(sums + i * kTileRows);
   transpose(lines);
   for (int64_t i = 0; i < m; ++i) {
     _mm512_mask_storeu_epi32(y[i] + y_first, Avx512::mask(rows), lines[i]);
   }
 }
+
+void store_sums(int tile, int64_t rows, int64_t m, float* const* y, int64_t y_first) {
+  if (m == 1) {
+    store_tile(tile, y[0] + y_first, 4);
+    return;
+  }
+  alignas(64) float sums[kTileRows * kTileRows];
+  store_tile(tile, sums, kTileBytes);
+  put_sums(sums, rows, m, y, y_first);
+}
+
+constexpr int64_t kPrefetchBytes = 1024;  // how far ahead of a row's tile memory is asked for
 
 // What one block of up to 32 rows of w needs: its rows' lengths in tiles and where a short last tile stands.
 class WeightRows {
@@ -225,7 +258,10 @@ class WeightRows {
   void decode(int64_t k, int64_t end, bf16* out, int64_t stride) const {
     for (int64_t r = 0; r < rows_; ++r) {
       const auto* row = stored_row<fp8_e4m3>(w_, row_ + r);
-      for (int64_t c = k; c < end; c += kTileDepth) widen(row + c, end - c, out + r * stride + c - k);
+      for (int64_t c = k; c < end; c += kTileDepth) {
+        if (c % 64 == 0) _mm_prefetch(reinterpret_cast<const char*>(row) + c + kPrefetchBytes, _MM_HINT_T1);
+        widen(row + c, end - c, out + r * stride + c - k);
+      }
     }
   }
 
@@ -235,11 +271,9 @@ class WeightRows {
   alignas(64) bf16 tail_[2 * kTileRows * kTileDepth];
 };
 
-constexpr int64_t kPrefetchBytes = 1024;  // how far ahead of a row's tile memory is asked for
-
 void prefetch_rows(const bf16* tile, int64_t stride) {
   for (int64_t r = 0; r < kTileRows; ++r) {
-    _mm_prefetch(reinterpret_cast<const char*>(tile) + r * stride + kPrefetchBytes, _MM_HINT_T0);
+    _mm_prefetch(reinterpret_cast<const char*>(tile) + r * stride + kPrefetchBytes, _MM_HINT_T1);
   }
 }
 
@@ -280,60 +314,311 @@ void matmul_bf16(const PackedMatmulArgs& a) {
   }
 }
 
+// sums += scales of the rows * part, or 0 + scales * part at first.
+void add_scaled_sums(const float* part, const float* scales, int64_t rows, bool first, float* sums) {
+  for (int64_t r = 0; r < rows; ++r, part += kTileRows, sums += kTileRows) {
+    const __m512 before = first ? Avx512::zero() : Avx512::load(sums);
+    Avx512::store(sums, Avx512::fma(Avx512::load(part), Avx512::set(scales[r]), before));
+  }
+}
+
 // fp8: one block of columns under one scale at a time, its partial sums scaled and added up in f32.
 void matmul_fp8(const PackedMatmulArgs& a) {
   constexpr int64_t kMaxRun = 512;  // columns decoded at a time
-  constexpr int64_t kSharing = 8;   // groups of x that share a decoded block
   const Matrix& w = *a.w;
   const int64_t run = w.block_cols < kMaxRun ? w.block_cols : kMaxRun;
-  Tiles tiles;
+  constexpr int64_t kTile = kTileRows * kPackRows;
   alignas(64) bf16 decoded[kTileRows * kMaxRun];
-  alignas(64) float sums[kSharing][kTileRows][kPackRows];
-  alignas(64) float part[kTileRows][kPackRows];
+  alignas(64) float sums[2 * kTile], part[kTile];
+  Tiles tiles;
   for (int64_t j = 0; j < a.n; j += kTileRows) {
     const int64_t rows = a.n - j < kTileRows ? a.n - j : kTileRows;
     const WeightRows weights(w, a.first + j, rows);
-    for (int64_t first = 0; first < a.m; first += kSharing * kPackRows) {
-      const int64_t members = a.m - first < kSharing * kPackRows ? a.m - first : kSharing * kPackRows;
-      std::memset(sums, 0, sizeof(sums));
-      for (int64_t k = 0; k < w.cols;) {
-        int64_t end = (k / w.block_cols + 1) * w.block_cols;  // of the columns under this scale
-        end = end < w.cols ? end : w.cols;
-        end = end < k + run ? end : k + run;
-        weights.decode(k, end, decoded, kMaxRun);
-        for (int64_t i = 0; i < members; i += kPackRows) {
-          const int64_t m = members - i < kPackRows ? members - i : kPackRows;
-          tiles.shape(rows, 0, m, 0);
-          _tile_zero(0);
-          for (int64_t c = k; c < end; c += kTileDepth) {
-            const Operands o = {.a = {decoded + c - k, nullptr},
-                                .a_stride = kMaxRun * 2,
-                                .b = {a.x + (first + i) / kPackRows * a.group_stride + c * m, nullptr},
-                                .b_stride = {m * 4, 0}};
-            multiply(o);
-          }
+    const float* row_scales[kTileRows];
+    for (int64_t r = 0; r < rows; ++r) row_scales[r] = w.scale_row(a.first + j + r);
+    for (int64_t k = 0, end = 0; k < w.cols; k = end) {
+      const int64_t block = k / w.block_cols;
+      end = (block + 1) * w.block_cols;  // of the columns under this scale
+      end = end < w.cols ? end : w.cols;
+      end = end < k + run ? end : k + run;
+      weights.decode(k, end, decoded, kMaxRun);
+      alignas(64) float scales[kTileRows] = {};
+      for (int64_t r = 0; r < rows; ++r) scales[r] = row_scales[r][block];
+      for (int64_t i = 0; i < a.m; i += kPackRows) {
+        const int64_t m = a.m - i < kPackRows ? a.m - i : kPackRows;
+        tiles.shape(rows, 0, m, 0);
+        _tile_zero(0);
+        for (int64_t c = k; c < end; c += kTileDepth) {
+          multiply({.a = {decoded + c - k, nullptr},
+                    .a_stride = kMaxRun * 2,
+                    .b = {a.x + i / kPackRows * a.group_stride + c * m, nullptr},
+                    .b_stride = {m * 4, 0}});
+        }
+        float* group = sums + i / kPackRows * kTile;
+        if (m == 1) {  // one sum for each row, side by side
+          _tile_stored(0, part, 4);
+          const __m512 before = k == 0 ? Avx512::zero() : Avx512::load(group);
+          Avx512::store(group, Avx512::fma(Avx512::load(part), Avx512::load(scales), before));
+        } else {
           _tile_stored(0, part, kTileBytes);
-          for (int64_t r = 0; r < rows; ++r) {
-            const __m512 scale = Avx512::set(w.scale_row(a.first + j + r)[k / w.block_cols]);
-            float* sum = sums[i / kPackRows][r];
-            Avx512::store(sum, Avx512::fma(Avx512::load(part[r]), scale, Avx512::load(sum)));
+          add_scaled_sums(part, scales, rows, k == 0, group);
+        }
+      }
+    }
+    for (int64_t i = 0; i < a.m; i += kPackRows) {
+      const int64_t m = a.m - i < kPackRows ? a.m - i : kPackRows;
+      const float* group = sums + i / kPackRows * kTile;
+      if (m == 1) {
+        Avx512::store(a.y[i] + a.y_first + j, Avx512::load(group), rows);
+      } else {
+        put_sums(group, rows, m, a.y + i, a.y_first + j);
+      }
+    }
+  }
+}
+
+// Two rows of 32 columns by turns: pairs of values as B wants them.
+void interleave(__m512i even, __m512i odd, bf16* out) {
+  const __m512i low_half = _mm512_set_epi16(47, 15, 46, 14, 45, 13, 44, 12, 43, 11, 42, 10, 41, 9, 40, 8, 39,
+                                            7, 38, 6, 37, 5, 36, 4, 35, 3, 34, 2, 33, 1, 32, 0);
+  const __m512i high_half = _mm512_add_epi16(low_half, _mm512_set1_epi16(16));
+  _mm512_storeu_si512(out, _mm512_permutex2var_epi16(even, low_half, odd));
+  _mm512_storeu_si512(out + 32, _mm512_permutex2var_epi16(even, high_half, odd));
+}
+
+// The first `columns` of 32 values; the others zero.
+__m512i load_columns(const bf16* x, int64_t columns) {
+  return _mm512_maskz_loadu_epi16(static_cast<__mmask32>(columns >= 32 ? ~0u : (1u << columns) - 1u), x);
+}
+
+// Many rows of x: blocks of w that stay in the first-level cache go against blocks of x that stay in the
+// second, and the sums wait in memory from one block of columns to the next. Each is added up as for few
+// rows.
+constexpr int64_t kManyRows = 2 * kPackRows;          // more than these
+constexpr int64_t kWideRows = 512;                    // of x, in one block
+constexpr int64_t kDeepColumns = 512;                 // of w and x, in one block
+constexpr int64_t kSums = 4 * kTileRows * kTileRows;  // of 32 rows of w by 32 of x, C after C
+
+int64_t matmul_scratch_bytes(int64_t m, int64_t n) {
+  if (m <= kManyRows) return 0;
+  m = m < kWideRows ? m : kWideRows;
+  return round_up(n, 2 * kTileRows) * round_up(m, 2 * kPackRows) * static_cast<int64_t>(sizeof(float));
+}
+
+// Columns [k, end) of up to 32 rows of w as tiles: [2][columns / 32][16 rows][32], the last columns padded
+// with zeros.
+void pack_weights(const Matrix& w, int64_t row, int64_t rows, int64_t k, int64_t end, bf16* out) {
+  const int64_t tiles = (end - k + kTileDepth - 1) / kTileDepth;
+  for (int64_t r = 0; r < rows; ++r) {
+    bf16* to = out + (r / kTileRows * tiles * kTileRows + r % kTileRows) * kTileDepth;
+    for (int64_t c = k; c < end; c += kTileDepth, to += kTileRows * kTileDepth) {
+      if (w.dtype == DType::fp8_e4m3) {
+        widen(stored_row<fp8_e4m3>(w, row + r) + c, end - c, to);
+        continue;
+      }
+      _mm512_store_si512(to, load_columns(stored_row<bf16>(w, row + r) + c, end - c));
+    }
+  }
+}
+
+// Asks for columns [k, end) of some rows of w, in equal shares.
+class RowsAhead {
+ public:
+  RowsAhead(const Matrix& w, int64_t row, int64_t rows, int64_t k, int64_t end, int64_t shares)
+      : at_(reinterpret_cast<const char*>(w.row(row)) + k * dtype_bytes(w.dtype)),
+        stride_(w.row_bytes()),
+        bytes_((end - k) * dtype_bytes(w.dtype)),
+        rows_(rows),
+        share_((rows * ((bytes_ + 63) / 64) + shares - 1) / shares) {}
+
+  void ask() {
+    for (int64_t i = 0; i < share_ && rows_ > 0; ++i) {
+      _mm_prefetch(at_ + offset_, _MM_HINT_T1);
+      offset_ += 64;
+      if (offset_ < bytes_) continue;
+      offset_ = 0;
+      at_ += stride_;
+      --rows_;
+    }
+  }
+
+ private:
+  const char* at_;
+  int64_t stride_, bytes_, rows_, share_, offset_ = 0;
+};
+
+void matmul_many(const PackedMatmulArgs& a) {
+  const Matrix& w = *a.w;
+  const bool scaled = w.dtype == DType::fp8_e4m3;
+  const int64_t run = scaled && w.block_cols < kDeepColumns ? w.block_cols : kDeepColumns;
+  auto* all_sums = reinterpret_cast<float*>(a.scratch);
+  alignas(64) bf16 weights[2 * kTileRows * kDeepColumns];
+  alignas(64) float part[kSums];
+  Tiles tiles;
+  for (int64_t from = 0; from < a.m; from += kWideRows) {
+    const int64_t members = a.m - from < kWideRows ? a.m - from : kWideRows;
+    const bf16* x = a.x + from / kPackRows * a.group_stride;
+    float* const* y = a.y + from;
+    for (int64_t k = 0, end = 0; k < w.cols; k = end) {
+      end = k + run;
+      if (scaled && end > (k / w.block_cols + 1) * w.block_cols) end = (k / w.block_cols + 1) * w.block_cols;
+      end = end < w.cols ? end : w.cols;
+      const int64_t row_tiles = (end - k + kTileDepth - 1) / kTileDepth * kTileRows * kTileDepth;
+      float* sums = all_sums;
+      for (int64_t j = 0; j < a.n; j += 2 * kTileRows) {
+        const int64_t rows0 = a.n - j < kTileRows ? a.n - j : kTileRows;
+        const int64_t rows1 = a.n - j - rows0 < kTileRows ? a.n - j - rows0 : kTileRows;
+        pack_weights(w, a.first + j, rows0 + rows1, k, end, weights);
+        float scales[2 * kTileRows];
+        for (int64_t r = 0; scaled && r < rows0 + rows1; ++r) {
+          scales[r] = w.scale_row(a.first + j + r)[k / w.block_cols];
+        }
+        // What comes next: further rows, or the next columns of the first ones.
+        const bool more_rows = j + 2 * kTileRows < a.n;
+        const int64_t next_j = more_rows ? j + 2 * kTileRows : 0, next_k = more_rows ? k : end;
+        const int64_t next_rows = a.n - next_j < 2 * kTileRows ? a.n - next_j : 2 * kTileRows;
+        const int64_t next_end = next_k + end - k < w.cols ? next_k + end - k : w.cols;
+        RowsAhead ahead(w, a.first + next_j, next_k < w.cols ? next_rows : 0, next_k, next_end,
+                        (members + 31) / 32 * (row_tiles / (kTileRows * kTileDepth)));
+        for (int64_t i = 0; i < members; i += 2 * kPackRows, sums += kSums) {
+          const int64_t m0 = members - i < kPackRows ? members - i : kPackRows;
+          const int64_t m1 = members - i - m0 < kPackRows ? members - i - m0 : kPackRows;
+          const bool two_a = rows1 > 0, two_b = m1 > 0;
+          tiles.shape(rows0, rows1, m0, m1);
+          if (k == 0 || scaled) {
+            zero_sums(two_a, two_b);
+          } else {
+            load_sums(sums, two_a, two_b);
+          }
+          const bf16* x0 = x + i / kPackRows * a.group_stride;
+          for (int64_t c = k; c < end; c += kTileDepth) {
+            const bf16* tile = weights + (c - k) * kTileRows;
+            ahead.ask();
+            multiply({.a = {tile, two_a ? tile + row_tiles : nullptr},
+                      .a_stride = kTileBytes,
+                      .b = {x0 + c * m0, two_b ? x0 + a.group_stride + c * m1 : nullptr},
+                      .b_stride = {m0 * 4, m1 * 4}});
+          }
+          store_tiles(scaled ? part : sums, two_a, two_b);
+          if (scaled) {
+            for (int b = 0; b < (two_b ? 2 : 1); ++b) {
+              constexpr int64_t kTile = kTileRows * kTileRows;
+              add_scaled_sums(part + b * kTile, scales, rows0, k == 0, sums + b * kTile);
+              add_scaled_sums(part + (2 + b) * kTile, scales + kTileRows, rows1, k == 0,
+                              sums + (2 + b) * kTile);
+            }
+          }
+          if (end < w.cols) continue;
+          for (int64_t t = 0; t < 4; ++t) {
+            const int64_t rows = t < 2 ? rows0 : rows1, m = t % 2 == 0 ? m0 : m1;
+            if (rows == 0 || m == 0) continue;
+            put_sums(sums + t * kTileRows * kTileRows, rows, m, y + i + t % 2 * kPackRows,
+                     a.y_first + j + t / 2 * kTileRows);
           }
         }
-        k = end;
-      }
-      for (int64_t i = 0; i < members; ++i) {
-        for (int64_t r = 0; r < rows; ++r)
-          a.y[first + i][a.y_first + j + r] = sums[i / kPackRows][r][i % kPackRows];
       }
     }
   }
 }
 
 void packed_matmul(const PackedMatmulArgs& a) {
-  if (a.w->dtype == DType::bf16) {
+  if (a.m > kManyRows) {
+    matmul_many(a);
+  } else if (a.w->dtype == DType::bf16) {
     matmul_bf16(a);
   } else {
     matmul_fp8(a);
+  }
+}
+
+// Where combine() keeps what, with rows of x, of w and columns padded to whole tiles.
+struct CombineScratch {
+  int64_t depth, cols;
+  bf16* x;  // [m][depth]
+  bf16* w;  // [depth / 2][cols][2]
+  int64_t bytes;
+
+  CombineScratch(int64_t m, int64_t n, int64_t columns, std::byte* base)
+      : depth(round_up(n, kTileDepth)), cols(round_up(columns, 2 * kTileRows)) {
+    const int64_t x_values = round_up(m, kTileRows) * depth;
+    x = reinterpret_cast<bf16*>(base);
+    w = base != nullptr ? x + x_values : nullptr;
+    bytes = (x_values + depth * cols) * 2;
+  }
+};
+
+int64_t combine_scratch_bytes(int64_t m, int64_t n, int64_t cols) {
+  return CombineScratch(m, n, cols, nullptr).bytes;
+}
+
+bool supports_combine(const Matrix& w, int64_t first) {
+  if (w.dtype == DType::bf16) return true;
+  return w.dtype == DType::fp8_e4m3 && first % kTileDepth == 0 && w.block_rows % kTileDepth == 0 &&
+         w.block_cols % kTileDepth == 0;
+}
+
+// A row of w, 32 columns from c on, as bf16; zeros outside.
+__m512i combine_line(const CombineArgs& a, int64_t j, int64_t c) {
+  if (j >= a.n) return _mm512_setzero_si512();
+  if (a.w->dtype == DType::bf16) return load_columns(stored_row<bf16>(*a.w, a.first + j) + c, a.cols - c);
+  alignas(64) bf16 line[kTileDepth];
+  widen(stored_row<fp8_e4m3>(*a.w, a.first + j) + c, a.cols - c, line);
+  return _mm512_load_si512(line);
+}
+
+// x's rows stand in A, w's rows by pairs in B; where w has scales, each block of its rows is added up by
+// itself.
+void combine_tiles(const CombineArgs& a, std::byte* scratch) {
+  const Matrix& w = *a.w;
+  const bool scaled = w.dtype == DType::fp8_e4m3;
+  const CombineScratch s(a.m, a.n, a.cols, scratch);
+  for (int64_t i = 0; i < a.m; ++i) {
+    for (int64_t j = 0; j < a.n; j += kTileDepth) {
+      _mm512_storeu_si512(s.x + i * s.depth + j, to_pairs(a.x[i] + j, a.n - j));
+    }
+  }
+  for (int64_t j = 0; j < s.depth; j += 2) {
+    for (int64_t c = 0; c < a.cols; c += 32) {
+      interleave(combine_line(a, j, c), combine_line(a, j + 1, c), s.w + j * s.cols + c * 2);
+    }
+  }
+  constexpr int64_t kTile = kTileRows * kTileRows;
+  alignas(64) float part[kSums], sums[kSums];
+  Tiles tiles;
+  for (int64_t i = 0; i < a.m; i += 2 * kTileRows) {
+    const int64_t m0 = a.m - i < kTileRows ? a.m - i : kTileRows;
+    const int64_t m1 = a.m - i - m0 < kTileRows ? a.m - i - m0 : kTileRows;
+    tiles.shape(m0, m1, kTileRows, kTileRows);
+    for (int64_t c = 0; c < a.cols; c += 2 * kTileRows) {
+      for (int64_t j = 0, end = 0; j < a.n; j = end) {
+        end = scaled ? ((a.first + j) / w.block_rows + 1) * w.block_rows - a.first : s.depth;
+        end = end < s.depth ? end : s.depth;
+        zero_sums(m1 > 0, true);
+        for (int64_t k = j; k < end; k += kTileDepth) {
+          const bf16* x = s.x + i * s.depth + k;
+          const bf16* pairs = s.w + k * s.cols + c * 2;
+          multiply({.a = {x, m1 > 0 ? x + kTileRows * s.depth : nullptr},
+                    .a_stride = s.depth * 2,
+                    .b = {pairs, pairs + 2 * kTileRows},
+                    .b_stride = {s.cols * 4, s.cols * 4}});
+        }
+        store_tiles(scaled ? part : sums, m1 > 0, true);
+        if (!scaled) continue;
+        const __m512 scale = Avx512::set(w.scale_row(a.first + j)[c / w.block_cols]);
+        for (int64_t v = 0; v < kSums; v += kTileRows) {
+          const __m512 before = j == 0 ? Avx512::zero() : Avx512::load(sums + v);
+          Avx512::store(sums + v, Avx512::fma(Avx512::load(part + v), scale, before));
+        }
+      }
+      for (int64_t r = 0; r < m0 + m1; ++r) {
+        const float* line = sums + r / kTileRows * 2 * kTile + r % kTileRows * kTileRows;
+        for (int64_t half = 0; half < 2; ++half) {
+          const int64_t at = c + half * kTileRows, columns = a.cols - at;
+          if (columns <= 0) continue;
+          Avx512::store(a.y[i + r] + at, Avx512::load(line + half * kTile), columns < 16 ? columns : 16);
+        }
+      }
+    }
   }
 }
 
@@ -437,20 +722,13 @@ __m512 attend_softmax(const AttendArgs& a, const AttendScratch& m, int64_t g) {
 
 // values[s / 2][c][s % 2] = rows[first + s][c], for a block of kValueRows rows; zero behind the last one.
 void pack_values(const AttendArgs& a, const AttendScratch& m, int64_t first) {
-  const __m512i low_half = _mm512_set_epi16(47, 15, 46, 14, 45, 13, 44, 12, 43, 11, 42, 10, 41, 9, 40, 8, 39,
-                                            7, 38, 6, 37, 5, 36, 4, 35, 3, 34, 2, 33, 1, 32, 0);
-  const __m512i high_half = _mm512_add_epi16(low_half, _mm512_set1_epi16(16));
   for (int64_t s = 0; s < kValueRows; s += 2) {
     bf16* out = m.values + s * m.latent;
     for (int64_t c = 0; c < m.latent; c += 32) {
-      const auto columns = static_cast<__mmask32>(a.latent - c >= 32 ? ~0u : (1u << (a.latent - c)) - 1u);
       auto line = [&](int64_t row) {
-        return row < a.n ? _mm512_maskz_loadu_epi16(columns, a.rows[row] + c) : _mm512_setzero_si512();
+        return row < a.n ? load_columns(a.rows[row] + c, a.latent - c) : _mm512_setzero_si512();
       };
-      const __m512i even = line(first + s);
-      const __m512i odd = line(first + s + 1);
-      _mm512_storeu_si512(out + c * 2, _mm512_permutex2var_epi16(even, low_half, odd));
-      _mm512_storeu_si512(out + c * 2 + 32, _mm512_permutex2var_epi16(even, high_half, odd));
+      interleave(line(first + s), line(first + s + 1), out + c * 2);
     }
   }
 }
@@ -570,14 +848,6 @@ void add_heads(const float* w, int64_t heads, bool two, const T (&dots)[4][16][1
   }
 }
 
-template <typename T>
-void store_dots(T (&dots)[4][16][16], bool more, bool two) {
-  _tile_stored(0, dots[0], kTileBytes);
-  if (two) _tile_stored(1, dots[1], kTileBytes);
-  if (more) _tile_stored(2, dots[2], kTileBytes);
-  if (more && two) _tile_stored(3, dots[3], kTileBytes);
-}
-
 void index_scores_tiles(const IndexArgs<bf16, bf16>& a) {
   Tiles tiles;
   const int64_t block_values = a.dim * kIndexBlock;
@@ -600,7 +870,7 @@ void index_scores_tiles(const IndexArgs<bf16, bf16>& a) {
                   .b = {block + k * kIndexBlock, two ? block + block_values + k * kIndexBlock : nullptr},
                   .b_stride = {kTileBytes, kTileBytes}});
       }
-      store_dots(dots, more, two);
+      store_tiles(&dots[0][0][0], more, two);
       add_heads(a.w + h, more ? 2 * kTileRows : kTileRows, two, dots, ahead, sums);
     }
     Avx512::store(a.scores + b * kIndexBlock, sums[0]);
@@ -639,7 +909,7 @@ void index_scores_int8_tiles(const Int8IndexArgs& a) {
         _tile_dpbssd(1, 4, 7);
         _tile_dpbssd(3, 5, 7);
       }
-      store_dots(dots, true, two);
+      store_tiles(&dots[0][0][0], true, two);
       add_heads(a.w + h, 2 * kTileRows, two, dots, ahead, sums);
     }
     for (int v = 0; v < (two ? 2 : 1); ++v) {
@@ -654,6 +924,10 @@ constexpr MatrixUnit kUnit = {
     .packed_values = packed_values,
     .pack = pack,
     .matmul = packed_matmul,
+    .matmul_scratch_bytes = matmul_scratch_bytes,
+    .supports_combine = supports_combine,
+    .combine = combine_tiles,
+    .combine_scratch_bytes = combine_scratch_bytes,
     .attend = attend,
     .attend_scratch_bytes = attend_scratch_bytes,
     .index_scores = index_scores_tiles,

@@ -23,7 +23,10 @@ struct PackedMatmulArgs {
   int64_t n;             // how many rows of w
   float* const* y;       // m rows; the results go to y[i][y_first .. y_first + n)
   int64_t y_first = 0;
+  std::byte* scratch;  // matmul_scratch_bytes, 64-byte aligned
 };
+
+struct CombineArgs;  // cpu/kernels.h
 
 struct AttendArgs {
   const float* const* q;  // heads rows of latent + rope values
@@ -49,6 +52,13 @@ struct MatrixUnit {
 
   /// y[i][y_first + j] = sum_k x[i][k] * w[first + j][k].
   void (*matmul)(const PackedMatmulArgs&);
+  int64_t (*matmul_scratch_bytes)(int64_t m, int64_t n);
+
+  /// As Kernels::combine without `accumulate`, x rounded to bf16, where supports_combine() says so: bf16, or
+  /// fp8 by blocks of whole tiles of which none begins inside one of the rows from `first` on.
+  bool (*supports_combine)(const Matrix& w, int64_t first);
+  void (*combine)(const CombineArgs&, std::byte* scratch);
+  int64_t (*combine_scratch_bytes)(int64_t m, int64_t n, int64_t cols);
 
   /// out[h] = sum_s softmax_s(scale * q[h] . rows[s]) * rows[s][.. latent), with q and the softmax's
   /// numerators rounded to bf16.

@@ -11,16 +11,30 @@ constexpr int64_t kIndexGroupRows = 8;   // tokens of a chunk whose keys a worke
 constexpr int64_t kAttentionRows = 64;   // cache rows that are gathered at a time (attention.cc)
 constexpr int64_t kAttentionHeads = 16;  // heads of an item on vectors,
 constexpr int64_t kUnitHeads = 64;       // and on the matrix unit
-constexpr int64_t kMlpValues = 2 * 128 * 64;  // gate and up of a tile (experts.cc)
+constexpr int64_t kHeadRows = 128;       // tokens of a head that meet kv_b_proj together (attention.cc)
+constexpr int64_t kMlpSlots = 256;       // slots that meet a tile of an MLP together (experts.cc),
+constexpr int64_t kManySlots = 64;       // and a tile's rows, by all slots
+constexpr int64_t kFewTile = 64, kManyTile = 128;
 
 bool uses_unit(const Kernels& kernels, ComputeType compute, const Workload& work) {
   return compute == ComputeType::bf16 && kernels.matrix_unit != nullptr && work.cache_dtype == DType::bf16;
 }
 
+int64_t mlp_tile(int64_t slots) {
+  return slots >= kManySlots ? kManyTile : kFewTile;
+}
+
+int64_t most_slots(const Workload& work) {
+  int64_t most = 0;
+  for (const Workload::Mlps& m : work.mlps) {
+    most = std::max(most, work.rows * (m.experts_per_token + (m.shared != nullptr ? 1 : 0)));
+  }
+  return most;
+}
+
 // Inputs of products and what lies between the matrices of an MLP, with the slots of the experts.
 int64_t activation_bytes(const Kernels& kernels, ComputeType compute, const Workload& work) {
   Activations::Size inputs, between;
-  int64_t most_slots = 0;
   int64_t most_rows = 0;
   for (const Workload::Product& p : work.products) {
     const ComputeType as = p.rounding == Rounding::exact ? ComputeType::f32 : compute;
@@ -29,7 +43,6 @@ int64_t activation_bytes(const Kernels& kernels, ComputeType compute, const Work
   }
   for (const Workload::Mlps& m : work.mlps) {
     const int64_t slots = work.rows * (m.experts_per_token + (m.shared != nullptr ? 1 : 0));
-    most_slots = std::max(most_slots, slots);
     int64_t width = m.shared != nullptr ? m.shared->gate_proj.rows : 0;
     for (const MlpWeights& expert : m.experts) width = std::max(width, expert.gate_proj.rows);
     auto cover = [&](const MlpWeights& mlp) {
@@ -40,22 +53,42 @@ int64_t activation_bytes(const Kernels& kernels, ComputeType compute, const Work
     for (const MlpWeights& expert : m.experts) cover(expert);
     if (m.shared != nullptr) cover(*m.shared);
   }
-  return inputs.bytes() + between.bytes() + most_slots * (static_cast<int64_t>(sizeof(int32_t)) + kFloat) +
+  return inputs.bytes() + between.bytes() +
+         most_slots(work) * (static_cast<int64_t>(sizeof(int32_t)) + kFloat) +
          most_rows * static_cast<int64_t>(sizeof(float*));
 }
 
-// What one worker holds while it gathers the selected rows of a token.
-int64_t attention_bytes(const Kernels& kernels, ComputeType compute, const Workload& work) {
+// The sums of products that wait in memory, and the operands of those with kv_b_proj.
+int64_t product_bytes(const Kernels& kernels, int threads, ComputeType compute, const Workload& work) {
+  if (compute != ComputeType::bf16 || kernels.matrix_unit == nullptr) return 0;
+  const MatrixUnit& unit = *kernels.matrix_unit;
+  int64_t most = std::max(unit.combine_scratch_bytes(kHeadRows, work.heads.nope, work.heads.latent),
+                          unit.matmul_scratch_bytes(kHeadRows, work.heads.value));
+  for (const Workload::Product& p : work.products) {
+    most = std::max(most, unit.matmul_scratch_bytes(p.rows, CpuBackend::linear_tile(p.rows, *p.w, threads)));
+  }
+  const int64_t slots = most_slots(work);
+  return std::max(most, unit.matmul_scratch_bytes(std::min(slots, kMlpSlots), mlp_tile(slots)));
+}
+
+// What one worker holds while it gathers the selected rows of a token or computes a tile of a product.
+int64_t scratch_bytes(const Kernels& kernels, int threads, ComputeType compute, const Workload& work) {
   const int64_t n = std::min(work.index_topk, work.context);
   const HeadShape& shape = work.heads;
+  const int64_t mlp = 2 * kMlpSlots * mlp_tile(most_slots(work));
+  int64_t products = product_bytes(kernels, threads, compute, work);
+  int64_t packed = 0;
+  if (products > 0) {
+    packed = kernels.matrix_unit->packed_values(kHeadRows, shape.latent) * static_cast<int64_t>(sizeof(bf16));
+  }
   if (uses_unit(kernels, compute, work)) {
     const int64_t heads = std::min(kUnitHeads, shape.heads);
-    return n * static_cast<int64_t>(sizeof(const bf16*)) +
-           kernels.matrix_unit->attend_scratch_bytes(heads, shape.latent, shape.rope, n) +
-           kMlpValues * kFloat;
+    products =
+        std::max(products, kernels.matrix_unit->attend_scratch_bytes(heads, shape.latent, shape.rope, n));
+    return n * static_cast<int64_t>(sizeof(const bf16*)) + products + packed + mlp * kFloat;
   }
   const int64_t gathered = kAttentionRows * (shape.latent + shape.rope);
-  return (std::max(gathered, kMlpValues) + std::min(kAttentionHeads, shape.heads) * n) * kFloat;
+  return products + packed + (std::max(gathered, mlp) + std::min(kAttentionHeads, shape.heads) * n) * kFloat;
 }
 
 // The candidates that one worker keeps while it looks for the best keys.
@@ -78,14 +111,14 @@ int64_t index_query_bytes(const Kernels& kernels, ComputeType compute, const Wor
 int64_t CpuBackend::planned_bytes(const Kernels& kernels, int threads, ComputeType compute,
                                   const Workload& work) {
   return activation_bytes(kernels, compute, work) + index_query_bytes(kernels, compute, work) +
-         threads * (attention_bytes(kernels, compute, work) + top_k_bytes(threads, work));
+         threads * (scratch_bytes(kernels, threads, compute, work) + top_k_bytes(threads, work));
 }
 
 int64_t CpuBackend::held_bytes() const {
   int64_t total = activations_.held_bytes() + intermediate_.held_bytes() + y_rows_.bytes() +
                   slot_row_.bytes() + slot_weight_.bytes() + scorer_.held_bytes();
   for (const Scratch& own : scratch_) {
-    total += own.a.bytes() + own.b.bytes() + own.bytes.bytes() + own.rows.bytes();
+    total += own.a.bytes() + own.b.bytes() + own.bytes.bytes() + own.packed.bytes() + own.rows.bytes();
   }
   return total;
 }

@@ -61,6 +61,7 @@ std::vector<std::vector<float>> multiply(const MatrixUnit& unit, const std::vect
                                     std::vector<float>(static_cast<size_t>(n) + 4, kUntouched));
   std::vector<float*> rows;
   for (auto& row : y) rows.push_back(row.data());
+  const Buffer<std::byte> scratch(unit.matmul_scratch_bytes(m, n));
   unit.matmul({.x = packed.data(),
                .group_stride = unit.packed_values(kPackRows, w.cols),
                .m = m,
@@ -68,7 +69,8 @@ std::vector<std::vector<float>> multiply(const MatrixUnit& unit, const std::vect
                .first = first,
                .n = n,
                .y = rows.data(),
-               .y_first = 2});
+               .y_first = 2,
+               .scratch = scratch.data()});
   for (auto& row : y) {
     EXPECT_TRUE(row[0] == kUntouched && row[1] == kUntouched &&
                 row[static_cast<size_t>(n) + 2] == kUntouched);
@@ -78,7 +80,7 @@ std::vector<std::vector<float>> multiply(const MatrixUnit& unit, const std::vect
 }
 
 TEST_P(MatrixUnitTest, EachElementIsOneDotWhateverTheShape) {
-  constexpr int64_t kRows = 70, kM = 50;
+  constexpr int64_t kRows = 70, kM = 70;
   Random random(21);
   int supported = 0;
   for (const Storage& storage : all_storages()) {
@@ -97,7 +99,7 @@ TEST_P(MatrixUnitTest, EachElementIsOneDotWhateverTheShape) {
               << "row " << i << ", column " << j;
         }
       }
-      for (const int64_t m : {1, 2, 15, 16, 17, 31, 32, 33, 48}) {
+      for (const int64_t m : {1, 2, 15, 16, 17, 31, 32, 33, 48, 65}) {
         for (const int64_t n : {1, 2, 15, 16, 17, 31, 32, 33, 50}) {
           const int64_t first = (m + n) % (kRows - n + 1), x_first = m % (kM - m + 1);
           const auto y = multiply(*unit_, x, x_first, m, w.view, first, n);
@@ -113,6 +115,83 @@ TEST_P(MatrixUnitTest, EachElementIsOneDotWhateverTheShape) {
     }
   }
   EXPECT_GT(supported, 10);
+}
+
+// More rows, columns and values than one block of the caches holds.
+TEST_P(MatrixUnitTest, BlocksOfManyRowsChangeNoBit) {
+  constexpr int64_t kM = 560, kRows = 40;
+  Random random(25);
+  for (const Storage& storage : all_storages()) {
+    for (const int64_t k : {512, 1100}) {
+      const StoredMatrix w = random_matrix(storage, kRows, k, random);
+      if (!unit_->supports(w.view)) continue;
+      const auto x = bf16_rows(kM, k, random);
+      const auto all = multiply(*unit_, x, 0, kM, w.view, 0, kRows);
+      for (const int64_t i : {0, 15, 16, 511, 512, 543, 559}) {
+        const auto alone = multiply(*unit_, x, i, 1, w.view, 0, kRows);
+        ASSERT_TRUE(same_bits(alone[0], all[static_cast<size_t>(i)]))
+            << storage.name() << ", k " << k << ", row " << i;
+      }
+    }
+  }
+}
+
+TEST_P(MatrixUnitTest, CombinesRowsOfTheMatrix) {
+  constexpr int64_t kM = 40;
+  Random random(26);
+  int supported = 0;
+  for (const Storage& storage : all_storages()) {
+    for (const int64_t n : {1, 31, 32, 100, 192}) {
+      for (const int64_t cols : {1, 16, 33, 100, 512}) {
+        const int64_t first = 64;
+        const StoredMatrix w = random_matrix(storage, first + n + 3, cols, random);
+        if (!unit_->supports_combine(w.view, first)) continue;
+        ++supported;
+        SCOPED_TRACE(storage.name() + ", " + std::to_string(n) + " rows of " + std::to_string(cols));
+        const auto x = bf16_rows(kM, n, random);
+        auto combine = [&](int64_t x_first, int64_t m) {
+          std::vector<std::vector<float>> y(static_cast<size_t>(m),
+                                            std::vector<float>(static_cast<size_t>(cols) + 1, kUntouched));
+          std::vector<const float*> in;
+          std::vector<float*> out;
+          for (int64_t i = 0; i < m; ++i) in.push_back(x[static_cast<size_t>(x_first + i)].data());
+          for (auto& row : y) out.push_back(row.data());
+          const Buffer<std::byte> scratch(unit_->combine_scratch_bytes(m, n, cols));
+          unit_->combine({.x = in.data(),
+                          .m = m,
+                          .w = &w.view,
+                          .first = first,
+                          .n = n,
+                          .cols = cols,
+                          .y = out.data(),
+                          .accumulate = false},
+                         scratch.data());
+          for (auto& row : y) {
+            EXPECT_EQ(row.back(), kUntouched);
+            row.pop_back();
+          }
+          return y;
+        };
+        const auto all = combine(0, kM);
+        for (int64_t i = 0; i < kM; ++i) {
+          for (int64_t c = 0; c < cols; ++c) {
+            std::vector<float> column;
+            for (int64_t j = 0; j < n; ++j) column.push_back(w.row(first + j)[static_cast<size_t>(c)]);
+            const Bounded exact = bounded_dot(x[static_cast<size_t>(i)], column);
+            ASSERT_NEAR(all[static_cast<size_t>(i)][static_cast<size_t>(c)], exact.value, 3 * exact.error)
+                << "row " << i << ", column " << c;
+          }
+        }
+        for (const int64_t m : {1, 2, 16, 17, 33}) {
+          const auto part = combine(kM - m, m);
+          for (int64_t i = 0; i < m; ++i) {
+            EXPECT_TRUE(same_bits(part[static_cast<size_t>(i)], all[static_cast<size_t>(kM - m + i)])) << m;
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(supported, 20);
 }
 
 TEST_P(MatrixUnitTest, PackingRoundsToNearestEven) {
