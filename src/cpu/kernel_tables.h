@@ -11,6 +11,8 @@ const Kernels& avx2_kernels();
 const Kernels& avx512_kernels();
 const Kernels& avx512_bf16_kernels();
 const Kernels& amx_kernels();
+#elif defined(__aarch64__)
+const Kernels& neon_kernels();
 #endif
 
 }  // namespace indexshare::cpu

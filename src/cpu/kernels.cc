@@ -46,6 +46,8 @@ std::vector<const Kernels*> detect() {
       avx512 && __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512bf16");
   if (avx512_bf16) tables.push_back(&avx512_bf16_kernels());
   if (avx512_bf16 && has_amx()) tables.push_back(&amx_kernels());
+#elif defined(__aarch64__)
+  tables.push_back(&neon_kernels());
 #endif
   return tables;
 }

@@ -80,6 +80,8 @@ std::span<const PeakLoop> loops_of(std::string_view table) {
   if (table == "avx512") return avx512_peak_loops();
   if (table == "avx512_bf16") return avx512_bf16_peak_loops();
   if (table == "amx") return amx_peak_loops();
+#elif defined(__aarch64__)
+  if (table == "neon") return neon_peak_loops();
 #endif
   return scalar_peak_loops();
 }

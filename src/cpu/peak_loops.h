@@ -14,6 +14,8 @@ std::span<const PeakLoop> avx2_peak_loops();
 std::span<const PeakLoop> avx512_peak_loops();
 std::span<const PeakLoop> avx512_bf16_peak_loops();
 std::span<const PeakLoop> amx_peak_loops();
+#elif defined(__aarch64__)
+std::span<const PeakLoop> neon_peak_loops();
 #endif
 
 }  // namespace indexshare::cpu
