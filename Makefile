@@ -6,6 +6,9 @@ JOBS := $(shell nproc 2>/dev/null || echo 2)
 override PROMPT := $(value PROMPT)
 export PROMPT FUZZ_SECONDS JOBS
 
+# Where the machine has NEON of its own, the preset `dev` tests it.
+NEON := $(if $(filter aarch64,$(shell uname -m)),,neon)
+
 .DEFAULT_GOAL := help
 .PHONY: help build run test bench bench-1m fuzz format lint clean
 
@@ -19,9 +22,9 @@ build: ## build the program, build/release/indexshare
 run: build ## generate from PROMPT="..." with the demonstration model
 	@tools/demo.sh
 
-test: ## build and run all tests, with sanitizers and fuzzers
+test: ## build and run all tests, with sanitizers, fuzzers and NEON emulated
 	@tools/setup.sh build test
-	@for preset in dev tsan fuzz; do tools/build.sh $$preset || exit 1; done
+	@for preset in dev tsan fuzz $(NEON); do tools/build.sh $$preset || exit 1; done
 	@ctest --test-dir build/dev --output-on-failure --no-label-summary -j $(JOBS)
 
 bench: build ## measure the machine, the bundled model and GLM-5.2's geometry up to 1M tokens; curves in build/bench

@@ -1,5 +1,6 @@
 # What CTest runs besides the tests of this tree: the layers, the format, and the test programs of the
-# trees that the presets fuzz (address and undefined-behaviour sanitizers, clang) and tsan build. The long ones have a COST: CTest starts them first.
+# trees that the presets fuzz (address and undefined-behaviour sanitizers, clang), tsan and neon (AArch64,
+# under QEMU) build. The long ones have a COST: CTest starts them first.
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 
 add_test(NAME layering COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/layering.py ${PROJECT_SOURCE_DIR})
@@ -17,3 +18,10 @@ function(indexshare_sanitizer_tests name preset)
 endfunction()
 indexshare_sanitizer_tests(asan fuzz ${address_folders})
 indexshare_sanitizer_tests(tsan tsan ${thread_folders})
+
+if(NOT CMAKE_SYSTEM_PROCESSOR STREQUAL aarch64)
+  # All but the one that takes minutes under QEMU and tests no kernel that others do not.
+  add_test(NAME neon.cpu COMMAND qemu-aarch64 -L /usr/aarch64-linux-gnu ${PROJECT_SOURCE_DIR}/build/neon/test_cpu
+                                 --gtest_brief=1 --gtest_filter=-SelectTopK.ScreenedKeysSelectWhatPlainKeysDo)
+  set_tests_properties(neon.cpu PROPERTIES TIMEOUT 300 COST 10)
+endif()

@@ -19,7 +19,7 @@ run_quietly() {
 
 # A build tree keeps its compiler; another one in CXX asks for a fresh tree, unless the preset names its own.
 fresh=()
-if [[ $preset != @(fuzz|lint) ]] && [ -n "${CXX:-}" ] && [ -f "$dir/CMakeCache.txt" ]; then
+if [[ $preset != @(fuzz|neon|lint) ]] && [ -n "${CXX:-}" ] && [ -f "$dir/CMakeCache.txt" ]; then
   used=$(sed -n 's/^CMAKE_CXX_COMPILER:[A-Z]*=//p' "$dir/CMakeCache.txt")
   [ "$used" = "$(command -v "$CXX")" ] || fresh=(--fresh)
 fi

@@ -7,6 +7,9 @@ build="g++ cmake ninja-build pkg-config libfmt-dev nlohmann-json3-dev libcli11-d
        libpcre2-dev libutf8proc-dev libedit-dev"
 test="libgtest-dev liblzma-dev python3 clang clang-format clang-runtime"
 lint="clang-tidy"
+if [ "$(uname -m)" != aarch64 ]; then # the NEON kernels are tested under emulation
+  test+=" g++-aarch64-linux-gnu qemu-user googletest"
+fi
 
 # The sanitizer and fuzzer libraries of clang have a package of their own, whose name has changed over time.
 clang_runtime_package() {
