@@ -2,6 +2,10 @@
 
 #include <sched.h>
 
+#include <algorithm>
+
+#include "base/numa.h"
+
 namespace indexshare {
 namespace {
 
@@ -19,9 +23,13 @@ void pause() {
 
 }  // namespace
 
-ThreadPool::ThreadPool(int threads) {
+ThreadPool::ThreadPool(int threads, int nodes)
+    : threads_(threads), shares_(static_cast<size_t>(std::clamp(nodes, 1, threads))) {
   for (int worker = 1; worker < threads; ++worker) {
-    workers_.emplace_back([this, worker] { work(worker); });
+    workers_.emplace_back([this, worker] {
+      if (shares_.size() > 1) bind_thread_to_node(node_of(worker) % numa_nodes());
+      work(worker);
+    });
   }
 }
 
@@ -39,9 +47,14 @@ void ThreadPool::run(int64_t items, Body body) {
     return;
   }
   body_ = &body;
-  items_ = items;
   unfinished_.store(items, std::memory_order_relaxed);
-  unclaimed_.store(items, std::memory_order_release);
+  const auto nodes = std::ssize(shares_);
+  for (int64_t node = 0; node < nodes; ++node) {
+    Share& share = shares_[static_cast<size_t>(node)];
+    const int64_t begin = items * node / nodes;
+    share.end = items * (node + 1) / nodes;
+    share.unclaimed.store(share.end - begin, std::memory_order_release);
+  }
   ++loops_;
   if (sleepers_.load() > 0) loops_.notify_all();
 
@@ -50,18 +63,23 @@ void ThreadPool::run(int64_t items, Body body) {
   while (unfinished_.load(std::memory_order_acquire) > 0) pause();
 }
 
-// Claims and runs one item; false when none is left to claim. A worker that comes late may claim an item of
-// another loop than the one that woke it: the loop is read only once an item of it is claimed, and from then
-// until that item is finished run() cannot return.
+// Claims and runs one item, of the worker's own node if it can; false when none is left to claim. A worker
+// that comes late may claim an item of another loop than the one that woke it: the loop is read only once an
+// item of it is claimed, and from then until that item is finished run() cannot return.
 bool ThreadPool::run_one(int worker) {
-  int64_t left = unclaimed_.load(std::memory_order_relaxed);
-  do {
-    if (left == 0) return false;
-  } while (!unclaimed_.compare_exchange_weak(left, left - 1, std::memory_order_acquire,
-                                             std::memory_order_relaxed));
-  (*body_)(items_ - left, worker);
-  unfinished_.fetch_sub(1, std::memory_order_release);
-  return true;
+  const auto nodes = static_cast<int>(shares_.size());
+  for (int i = 0; i < nodes; ++i) {
+    Share& share = shares_[static_cast<size_t>((node_of(worker) + i) % nodes)];
+    int64_t left = share.unclaimed.load(std::memory_order_relaxed);
+    while (left > 0 && !share.unclaimed.compare_exchange_weak(left, left - 1, std::memory_order_acquire,
+                                                              std::memory_order_relaxed)) {
+    }
+    if (left == 0) continue;
+    (*body_)(share.end - left, worker);
+    unfinished_.fetch_sub(1, std::memory_order_release);
+    return true;
+  }
+  return false;
 }
 
 void ThreadPool::work(int worker) {

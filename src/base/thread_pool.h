@@ -15,13 +15,15 @@ class ThreadPool {
  public:
   using Body = FunctionRef<void(int64_t item, int worker)>;
 
-  /// `threads` >= 1 in all, the calling thread included.
-  explicit ThreadPool(int threads);
+  /// `threads` >= 1 in all, the calling thread included. Where the machine has several memory `nodes`, the
+  /// threads are shared out among them, and an item of one number out of as many tends to be run on the same
+  /// node every time: what it reads then lies there, if that node was the first to touch it.
+  explicit ThreadPool(int threads, int nodes = 1);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
-  int threads() const { return static_cast<int>(workers_.size()) + 1; }
+  int threads() const { return threads_; }
 
   /// Calls body(item, worker) once for each item in [0, items), in any order and on any worker; worker is
   /// in [0, threads()). Returns when all calls have returned.
@@ -30,11 +32,18 @@ class ThreadPool {
  private:
   void work(int worker);
   bool run_one(int worker);
+  int node_of(int worker) const { return worker * static_cast<int>(shares_.size()) / threads_; }
+
+  // The items that the threads of one node claim first.
+  struct alignas(64) Share {
+    int64_t end = 0;
+    std::atomic<int64_t> unclaimed{0};  // [end - unclaimed, end)
+  };
 
   // The current loop. run() writes it while no item is unfinished; only who has claimed an item reads it.
+  int threads_;
   const Body* body_ = nullptr;
-  int64_t items_ = 0;
-  std::atomic<int64_t> unclaimed_{0};
+  std::vector<Share> shares_;  // of the nodes
   std::atomic<int64_t> unfinished_{0};
 
   std::atomic<uint32_t> loops_{0};  // what idle workers wait on

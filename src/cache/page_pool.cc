@@ -4,6 +4,8 @@
 #include <cstring>
 #include <utility>
 
+#include "base/numa.h"
+
 namespace indexshare {
 namespace {
 
@@ -16,8 +18,8 @@ int64_t aligned(int64_t bytes) {
 
 }  // namespace
 
-PagePool::PagePool(CacheLayout layout, int64_t budget_bytes)
-    : layout_(std::move(layout)), budget_bytes_(budget_bytes) {
+PagePool::PagePool(CacheLayout layout, int64_t budget_bytes, bool spread)
+    : layout_(std::move(layout)), budget_bytes_(budget_bytes), spread_(spread) {
   layout_.page_bytes = aligned(layout_.page_bytes);
   slab_pages_ = std::clamp<int64_t>(kSlabBytes / layout_.page_bytes, 1, kMaxSlabPages);
 }
@@ -29,6 +31,7 @@ bool PagePool::grow() {
   const int64_t bytes = pages * layout_.page_bytes;
   Memory slab = Memory::allocate(bytes);
   if (slab.data() == nullptr) return false;
+  if (spread_) spread_over_nodes(slab);
   for (int64_t i = pages - 1; i >= 0; --i) free_.push_back(slab.data() + i * layout_.page_bytes);
   slabs_.push_back(std::move(slab));
   allocated_bytes_ += bytes;

@@ -15,8 +15,9 @@ namespace indexshare {
 /// kept for reuse. Not thread-safe: the engine's thread owns it.
 class PagePool {
  public:
-  /// `budget_bytes` bounds what all pages may take; 0 means no bound.
-  PagePool(CacheLayout layout, int64_t budget_bytes);
+  /// `budget_bytes` bounds what all pages may take; 0 means no bound. `spread`: over all memory nodes, since
+  /// every thread reads them.
+  PagePool(CacheLayout layout, int64_t budget_bytes, bool spread = false);
 
   const CacheLayout& layout() const { return layout_; }
 
@@ -33,6 +34,7 @@ class PagePool {
 
   CacheLayout layout_;
   int64_t budget_bytes_;
+  bool spread_;
   int64_t slab_pages_;  // in a slab, where the budget allows
   int64_t allocated_bytes_ = 0;
   int64_t in_use_ = 0;

@@ -191,6 +191,9 @@ void add_engine_flags(CLI::App& command, EngineOptions& options) {
   add_value(command, "--cache-memory", options.cache_bytes, "SIZE",
             "bound of the cache, as in 512M or 8G (default: what fits)", parse_size)
       ->group(kEngineGroup);
+  add_integer(command, "--numa", options.numa_nodes, 1, 64,
+              "memory nodes to share work and caches over (default: all that the machine has; 1: none)")
+      ->group(kEngineGroup);
   add_number(command, "--latent-norm-eps", options.latent_norm_eps, 1e-12f, 0.5f,
              "epsilon of q_a_layernorm and kv_a_layernorm (default: 1e-6; some engines use 1e-5)")
       ->group(kEngineGroup);

@@ -9,10 +9,10 @@ constexpr int64_t kMinParallelRows = 4;  // fewer rows of element-wise work are 
 
 }  // namespace
 
-CpuBackend::CpuBackend(const Kernels& kernels, int threads, ComputeType compute)
+CpuBackend::CpuBackend(const Kernels& kernels, int threads, ComputeType compute, int nodes)
     : kernels_(kernels),
       compute_(compute),
-      pool_(threads),
+      pool_(threads, nodes),
       scratch_(static_cast<size_t>(threads)),
       activations_(kernels),
       intermediate_(kernels),

@@ -41,8 +41,8 @@ struct Workload {
 
 class CpuBackend final : public Backend {
  public:
-  /// `threads` >= 1, the caller's among them.
-  CpuBackend(const Kernels& kernels, int threads, ComputeType compute);
+  /// `threads` >= 1, the caller's among them, shared out among as many memory `nodes`.
+  CpuBackend(const Kernels& kernels, int threads, ComputeType compute, int nodes = 1);
 
   void embed(const Matrix& table, std::span<const int32_t> tokens, Tensor x) override;
   void rms_norm(Tensor x, std::span<const float> weight, float eps, Tensor y) override;

@@ -29,9 +29,9 @@ Result<std::unique_ptr<Engine>> Engine::build(Config config, Weights weights, co
   engine->memory_bytes_ = memory;
   config.latent_norm_eps = o.latent_norm_eps;
   engine->generation_config_.eos_token_ids = config.eos_token_ids;
-  engine->backend_ = std::make_unique<cpu::CpuBackend>(*kernels, o.threads, *o.compute);
+  engine->backend_ = std::make_unique<cpu::CpuBackend>(*kernels, o.threads, *o.compute, o.numa_nodes);
   engine->model_ = std::make_unique<Model>(std::move(config), std::move(weights), *engine->backend_);
-  engine->pool_ = std::make_unique<PagePool>(layout, o.cache_bytes);
+  engine->pool_ = std::make_unique<PagePool>(layout, o.cache_bytes, /*spread=*/o.numa_nodes > 1);
   engine->collect_markers();
   return engine;
 }

@@ -3,18 +3,23 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/numa.h"
 #include "base/thread_pool.h"
 
 namespace indexshare {
 namespace {
 
 constexpr int kMaxThreads = 1024;
+constexpr int kMaxNodes = 64;
 constexpr int64_t kMaxChunk = int64_t{1} << 20;
 
 Result<void> check(const EngineOptions& o, const Config& config) {
   if (o.threads < 0 || o.threads > kMaxThreads) {
     return make_error("{}threads is {}, expected 0 (one per processor) to {}", o.prefix, o.threads,
                       kMaxThreads);
+  }
+  if (o.numa_nodes < 0 || o.numa_nodes > kMaxNodes) {
+    return make_error("{}numa is {}, expected 0 (all memory nodes) to {}", o.prefix, o.numa_nodes, kMaxNodes);
   }
   if (o.chunk < 1 || o.chunk > kMaxChunk) {
     return make_error("{}chunk is {}, expected 1 to {} tokens", o.prefix, o.chunk, kMaxChunk);
@@ -52,6 +57,7 @@ Result<EngineOptions> resolve_options(const EngineOptions& options, const Config
   RETURN_IF_ERROR(check(options, config));
   EngineOptions o = options;
   if (o.threads == 0) o.threads = std::min(available_cpus(), kMaxThreads);
+  if (o.numa_nodes == 0) o.numa_nodes = numa_nodes();
   if (o.context == 0) o.context = config.max_position_embeddings;
   if (!o.compute) o.compute = is_low_precision(weights) ? ComputeType::bf16 : ComputeType::f32;
   if (!o.cache_dtype) o.cache_dtype = *o.compute == ComputeType::bf16 ? DType::bf16 : DType::f32;

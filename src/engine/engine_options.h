@@ -15,6 +15,7 @@ namespace indexshare {
 
 struct EngineOptions {
   int threads = 0;                     // 0: one per processor
+  int numa_nodes = 0;                  // memory nodes to share work and caches over; 0: all, 1: none
   std::optional<ComputeType> compute;  // none: bf16 for bf16 and fp8 checkpoints, else f32
   std::optional<DType> cache_dtype;    // f32 or bf16; none: as compute
   IndexKeys index_keys = IndexKeys::plain;

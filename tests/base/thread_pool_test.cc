@@ -47,11 +47,30 @@ TEST(ThreadPool, RunsEachItemOnce) {
   }
 }
 
+// Nodes that the machine need not have: the items of each are claimed by its own threads first, and by all.
+TEST(ThreadPool, ThreadsOfSeveralNodesShareTheItems) {
+  for (const int nodes : {2, 3, 8}) {
+    ThreadPool pool(4, nodes);
+    for (int round = 0; round < 100; ++round) {
+      for (const int64_t items : {0, 1, 2, 3, 7, 64, 300}) ASSERT_NO_FATAL_FAILURE(check_loop(pool, items));
+    }
+  }
+  ThreadPool pool(2, 2);
+  std::vector<int> worker_of(2, -1);
+  std::atomic<int> arrived{0};
+  pool.run(2, [&](int64_t item, int worker) {  // both wait: neither can take the other's item
+    ++arrived;
+    while (arrived < 2) std::this_thread::yield();
+    worker_of[static_cast<size_t>(item)] = worker;
+  });
+  EXPECT_EQ(worker_of, (std::vector<int>{0, 1})) << "each its own node's";
+}
+
 // Loops that follow one another at once meet workers that wake up late or still look for an item of the one
 // before. The number of items changes, so that an item past the end of one loop is one of the next.
 TEST(ThreadPool, ManyShortLoopsDoNotMix) {
   for (const int threads : {2, 4}) {
-    ThreadPool pool(threads);
+    ThreadPool pool(threads, threads / 2);
     std::vector<int64_t> slots(8, -1);
     for (int64_t loop = 0; loop < 200'000; ++loop) {
       const int64_t items = 2 + loop % 7;
