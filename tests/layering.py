@@ -44,6 +44,7 @@ THIRD_PARTY = {
     "cuda": "cuda",
     "cublas": "cuda",
     "nvml": "cuda",
+    "numa.h": "base",
     "pcre2.h": "text",
     "simdjson": "text",
     "utf8proc": "text",

@@ -1,4 +1,5 @@
 // As property_test.cc, at a length where the index works over a thousand pages.
+#include <algorithm>
 #include <random>
 
 #include "golden/support.h"
