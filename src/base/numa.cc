@@ -1,14 +1,11 @@
 #include "base/numa.h"
 
-#ifdef INDEXSHARE_NUMA
 #include <numa.h>
 
 #include <algorithm>
-#endif
 
 namespace indexshare {
 
-#ifdef INDEXSHARE_NUMA
 int numa_nodes() {
   if (numa_available() < 0) return 1;
   return std::max(1, static_cast<int>(numa_bitmask_weight(numa_all_nodes_ptr)));
@@ -28,17 +25,5 @@ void spread_over_nodes(const Memory& memory) {
   if (memory.bytes() < kDirectBytes || numa_available() < 0) return;
   numa_interleave_memory(memory.data(), static_cast<size_t>(memory.bytes()), numa_all_nodes_ptr);
 }
-
-#else  // built without the library: all memory counts as one node
-
-int numa_nodes() {
-  return 1;
-}
-
-void bind_thread_to_node(int) {}
-
-void spread_over_nodes(const Memory&) {}
-
-#endif
 
 }  // namespace indexshare
