@@ -28,6 +28,7 @@ class KeysAhead {
     end_ = at_ != nullptr ? at_ + pair_bytes_ : nullptr;
   }
   void ask() {
+    if (at_ == nullptr) return;
     for (const char* share = at_ + share_bytes_; at_ < end_ && at_ < share; at_ += 64) {
       _mm_prefetch(at_, _MM_HINT_T0);
     }
