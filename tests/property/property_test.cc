@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <numeric>
 #include <random>
+#include <utility>
 
 #include "golden/support.h"
 
@@ -101,6 +102,32 @@ TEST_P(PropertyTest, ChunksAndThreadsChangeNothing) {
       if (!first) first = trace;
       SCOPED_TRACE("chunks of " + std::to_string(chunk) + ", " + std::to_string(threads) + " threads");
       expect_same_logits(*first, trace);
+    }
+  }
+}
+
+// Screening by keys in 8 bits leaves out only what cannot be selected: on the pocket model, in any chunks and
+// on any number of threads, and on one with shapes that no vector divides.
+TEST_P(PropertyTest, ScreenedIndexKeysChangeNothing) {
+  for (const auto& [path, length] :
+       {std::pair(testing::pocket_path(), 700), std::pair(testing::golden_path("odd"), 130)}) {
+    SCOPED_TRACE(path);
+    const auto plain = testing::load_engine(path, options());
+    ASSERT_NE(plain, nullptr);
+    ASSERT_GT(length, 2 * plain->config().index_topk);
+    const auto tokens = random_tokens(length, 14, plain->config().vocab_size);
+    const Trace expected = run_alone(*plain, tokens, length);
+    for (const int threads : {1, 2, 3}) {
+      EngineOptions screening = options(threads);
+      screening.index_keys = IndexKeys::screened;
+      const auto screened = testing::load_engine(path, screening);
+      ASSERT_NE(screened, nullptr);
+      for (const int64_t chunk : {length, 64, 7, 1}) {
+        const Trace trace = run_alone(*screened, tokens, chunk);
+        SCOPED_TRACE("chunks of " + std::to_string(chunk) + ", " + std::to_string(threads) + " threads");
+        EXPECT_EQ(expected.selections, trace.selections);
+        expect_same_logits(expected, trace);
+      }
     }
   }
 }
