@@ -4,18 +4,9 @@
 #include <cstring>
 
 #include "cpu/backend.h"
+#include "cpu/block_sizes.h"
 
 namespace indexshare::cpu {
-namespace {
-
-constexpr int64_t kBlockRows = 128;  // tokens of one head that go against kv_b_proj together
-constexpr int64_t kTileHeads =
-    16;                            // heads that share a gathered tile; on the matrix unit, a multiple of them
-constexpr int64_t kMaxHeads = 64;  // heads of one token in one work item
-constexpr int64_t kTileRows = 64;  // cache rows gathered at a time: 147 KiB of f32 at GLM-5.2's width
-
-}  // namespace
-
 void CpuBackend::append_latent(int64_t layer, const Batch& batch, Tensor rows) {
   for (int64_t t = 0; t < rows.rows; ++t) {
     const SequenceCache& cache = *batch.segment(t).cache;
@@ -32,11 +23,11 @@ void CpuBackend::absorb_queries(const HeadShape& shape, Tensor q, const Matrix& 
   profile_.add_flops(2 * q.rows * shape.heads * shape.nope * shape.latent);
   const MatrixUnit* unit = matrix_unit();
   for (Scratch& own : scratch_) {
-    if (unit) own.bytes.resize(unit->combine_scratch_bytes(kBlockRows, shape.nope, shape.latent));
+    if (unit) own.bytes.resize(unit->combine_scratch_bytes(kHeadRows, shape.nope, shape.latent));
   }
   for_heads(shape.heads, q.rows, [&](int64_t head, int64_t first, int64_t m, int worker) {
-    const float* in[kBlockRows];
-    float* out[kBlockRows];
+    const float* in[kHeadRows];
+    float* out[kHeadRows];
     for (int64_t i = 0; i < m; ++i) {
       in[i] = q.row(first + i) + head * (shape.nope + shape.rope);
       out[i] = latent_q.row(first + i) + head * (shape.latent + shape.rope);
@@ -65,12 +56,12 @@ void CpuBackend::project_values(const HeadShape& shape, Tensor latent_out, const
   if (unit && !unit->supports(kv_b_proj)) unit = nullptr;
   for (Scratch& own : scratch_) {
     if (!unit) break;
-    own.packed.resize(unit->packed_values(kBlockRows, shape.latent));
-    own.bytes.resize(unit->matmul_scratch_bytes(kBlockRows, shape.value));
+    own.packed.resize(unit->packed_values(kHeadRows, shape.latent));
+    own.bytes.resize(unit->matmul_scratch_bytes(kHeadRows, shape.value));
   }
   for_heads(shape.heads, out.rows, [&](int64_t head, int64_t first, int64_t m, int worker) {
-    const float* in[kBlockRows];
-    float* to[kBlockRows];
+    const float* in[kHeadRows];
+    float* to[kHeadRows];
     for (int64_t i = 0; i < m; ++i) {
       in[i] = latent_out.row(first + i) + head * shape.latent;
       to[i] = out.row(first + i);
@@ -105,10 +96,10 @@ void CpuBackend::project_values(const HeadShape& shape, Tensor latent_out, const
 // Cuts work by head and block of rows: body(head, first row, rows, worker).
 void CpuBackend::for_heads(int64_t heads, int64_t rows,
                            FunctionRef<void(int64_t, int64_t, int64_t, int)> body) {
-  const int64_t blocks = (rows + kBlockRows - 1) / kBlockRows;
+  const int64_t blocks = (rows + kHeadRows - 1) / kHeadRows;
   pool_.run(heads * blocks, [&](int64_t item, int worker) {
-    const int64_t first = item % blocks * kBlockRows;
-    body(item / blocks, first, std::min(kBlockRows, rows - first), worker);
+    const int64_t first = item % blocks * kHeadRows;
+    body(item / blocks, first, std::min(kHeadRows, rows - first), worker);
   });
 }
 
@@ -120,8 +111,8 @@ struct CpuBackend::AttentionItem {
   int64_t latent, rope;
   float scale;
   int64_t heads = 0;
-  const float* q[kMaxHeads] = {};
-  float* out[kMaxHeads] = {};
+  const float* q[kUnitHeads] = {};
+  float* out[kUnitHeads] = {};
 
   int64_t width() const { return latent + rope; }
 };
@@ -135,10 +126,10 @@ void CpuBackend::sparse_attention(int64_t layer, const Batch& batch, const HeadS
   }
   // A gathered row serves all heads of an item: few tokens share their heads among the threads, many do not.
   const bool on_unit = matrix_unit() && batch.segments.front().cache->layout().dtype == DType::bf16;
-  const int64_t most = on_unit ? kMaxHeads : kTileHeads;
+  const int64_t most = on_unit ? kUnitHeads : kVectorHeads;
   const int64_t share =
       rows >= pool_.threads() ? most : (shape.heads + pool_.threads() - 1) / pool_.threads();
-  const int64_t step = on_unit ? (share + kTileHeads - 1) / kTileHeads * kTileHeads : share;
+  const int64_t step = on_unit ? (share + kVectorHeads - 1) / kVectorHeads * kVectorHeads : share;
   const int64_t heads = std::min({step, most, shape.heads});
   const int64_t head_blocks = (shape.heads + heads - 1) / heads;
 
@@ -149,7 +140,7 @@ void CpuBackend::sparse_attention(int64_t layer, const Batch& batch, const HeadS
       own.rows.resize(n);
       own.bytes.resize(kernels_.matrix_unit->attend_scratch_bytes(heads, shape.latent, shape.rope, n));
     } else {
-      own.a.resize(kTileRows * width);
+      own.a.resize(kGatheredRows * width);
       own.b.resize(heads * n);
     }
   }
@@ -197,7 +188,7 @@ void CpuBackend::attend_on_unit(const AttentionItem& item, Scratch& own) const {
 void CpuBackend::attend(const AttentionItem& item, Scratch& own) const {
   const int64_t n = std::ssize(item.selected);
   const int64_t width = item.width();
-  float* scores[kTileHeads];
+  float* scores[kVectorHeads];
   for (int64_t i = 0; i < item.heads; ++i) scores[i] = own.b.data() + i * n;
 
   Matrix tile;
@@ -205,7 +196,7 @@ void CpuBackend::attend(const AttentionItem& item, Scratch& own) const {
   tile.cols = width;
   tile.data = reinterpret_cast<const std::byte*>(own.a.data());
   auto gather = [&](int64_t first) {  // the selected rows from number `first` on
-    tile.rows = std::min(kTileRows, n - first);
+    tile.rows = std::min(kGatheredRows, n - first);
     for (int64_t i = 0; i < tile.rows; ++i) {
       const std::byte* row = item.cache.latent_row(item.layer, item.selected[static_cast<size_t>(first + i)]);
       float* to = own.a.data() + i * width;
@@ -217,7 +208,7 @@ void CpuBackend::attend(const AttentionItem& item, Scratch& own) const {
     }
   };
 
-  for (int64_t first = 0; first < n; first += kTileRows) {
+  for (int64_t first = 0; first < n; first += kGatheredRows) {
     gather(first);
     kernels_.matmul({.x = item.q,
                      .m = item.heads,
@@ -227,11 +218,11 @@ void CpuBackend::attend(const AttentionItem& item, Scratch& own) const {
                      .y = scores,
                      .y_first = first});
   }
-  float sums[kTileHeads];
+  float sums[kVectorHeads];
   for (int64_t i = 0; i < item.heads; ++i) sums[i] = kernels_.softmax(scores[i], n, item.scale);
-  const float* weights[kTileHeads];
-  for (int64_t first = 0; first < n; first += kTileRows) {
-    if (n > kTileRows) gather(first);
+  const float* weights[kVectorHeads];
+  for (int64_t first = 0; first < n; first += kGatheredRows) {
+    if (n > kGatheredRows) gather(first);
     for (int64_t i = 0; i < item.heads; ++i) weights[i] = scores[i] + first;
     kernels_.combine({.x = weights,
                       .m = item.heads,

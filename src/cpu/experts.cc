@@ -6,13 +6,10 @@
 #include <numeric>
 
 #include "cpu/backend.h"
+#include "cpu/block_sizes.h"
 
 namespace indexshare::cpu {
 namespace {
-
-constexpr int64_t kFewTile = 64, kManyTile = 128;  // rows of a weight matrix in one work item, by
-constexpr int64_t kManySlots = 64;                 // the number of slots
-constexpr int64_t kBlockSlots = 256;  // tokens that go against a tile together, a multiple of kPackRows
 
 float sigmoid(float x) {
   return 1.0f / (1.0f + std::exp(-x));
@@ -119,7 +116,7 @@ void CpuBackend::mlp(Tensor x, const MlpWeights& w, Tensor y) {
 // intermediate values of all groups, then the outputs, where each item adds up all groups in their order, so
 // that a token's sum does not depend on the other tokens.
 void CpuBackend::run_mlps(Tensor x, int64_t slots, Tensor y) {
-  const int64_t tile = slots >= kManySlots ? kManyTile : kFewTile;
+  const int64_t tile = mlp_tile(slots);
   int64_t width = 0;
   for (const ExpertGroup& group : groups_) width = std::max(width, group.mlp->gate_proj.rows);
   activations_.reset(slots, x.cols, compute_);

@@ -3,15 +3,13 @@
 #include <numeric>
 
 #include "cpu/backend.h"
+#include "cpu/block_sizes.h"
 
 namespace indexshare::cpu {
 namespace {
 
 // Keys that are scored at a time where several tokens go over them, a part of a page.
 constexpr int64_t kStep = 4 * kIndexBlock;
-
-// Tokens of a prefill chunk that go over a step of keys together, while it is in the first-level cache.
-constexpr int64_t kGroupRows = 8;
 
 // A single token's keys are shared among threads from this many on.
 constexpr int64_t kMinSplitKeys = 2048;
@@ -70,7 +68,7 @@ void CpuBackend::select_top_k(int64_t layer, const Batch& batch, Tensor queries,
   const auto rows = std::ssize(scored_);
   if (rows >= pool_.threads()) {
     // Many tokens: each thread takes groups of neighbours over all their keys, step by step.
-    const int64_t group = std::clamp<int64_t>(rows / (4 * pool_.threads()), 1, kGroupRows);
+    const int64_t group = std::clamp<int64_t>(rows / (4 * pool_.threads()), 1, kIndexGroupRows);
     pool_.run((rows + group - 1) / group, [&](int64_t item, int worker) {
       Scratch& own = scratch(worker);
       const std::span<const int32_t> members(scored_.data() + item * group,

@@ -2,26 +2,15 @@
 #include <algorithm>
 
 #include "cpu/backend.h"
+#include "cpu/block_sizes.h"
 
 namespace indexshare::cpu {
 namespace {
 
 constexpr int64_t kFloat = sizeof(float);
-constexpr int64_t kIndexGroupRows = 8;   // tokens of a chunk whose keys a worker scores together (index.cc)
-constexpr int64_t kAttentionRows = 64;   // cache rows that are gathered at a time (attention.cc)
-constexpr int64_t kAttentionHeads = 16;  // heads of an item on vectors,
-constexpr int64_t kUnitHeads = 64;       // and on the matrix unit
-constexpr int64_t kHeadRows = 128;       // tokens of a head that meet kv_b_proj together (attention.cc)
-constexpr int64_t kMlpSlots = 256;       // slots that meet a tile of an MLP together (experts.cc),
-constexpr int64_t kManySlots = 64;       // and a tile's rows, by all slots
-constexpr int64_t kFewTile = 64, kManyTile = 128;
 
 bool uses_unit(const Kernels& kernels, ComputeType compute, const Workload& work) {
   return compute == ComputeType::bf16 && kernels.matrix_unit != nullptr && work.cache_dtype == DType::bf16;
-}
-
-int64_t mlp_tile(int64_t slots) {
-  return slots >= kManySlots ? kManyTile : kFewTile;
 }
 
 int64_t most_slots(const Workload& work) {
@@ -68,14 +57,14 @@ int64_t product_bytes(const Kernels& kernels, int threads, ComputeType compute, 
     most = std::max(most, unit.matmul_scratch_bytes(p.rows, CpuBackend::linear_tile(p.rows, *p.w, threads)));
   }
   const int64_t slots = most_slots(work);
-  return std::max(most, unit.matmul_scratch_bytes(std::min(slots, kMlpSlots), mlp_tile(slots)));
+  return std::max(most, unit.matmul_scratch_bytes(std::min(slots, kBlockSlots), mlp_tile(slots)));
 }
 
 // What one worker holds while it gathers the selected rows of a token or computes a tile of a product.
 int64_t scratch_bytes(const Kernels& kernels, int threads, ComputeType compute, const Workload& work) {
   const int64_t n = std::min(work.index_topk, work.context);
   const HeadShape& shape = work.heads;
-  const int64_t mlp = 2 * kMlpSlots * mlp_tile(most_slots(work));
+  const int64_t mlp = 2 * kBlockSlots * mlp_tile(most_slots(work));
   int64_t products = product_bytes(kernels, threads, compute, work);
   int64_t packed = 0;
   if (products > 0) {
@@ -87,8 +76,8 @@ int64_t scratch_bytes(const Kernels& kernels, int threads, ComputeType compute, 
         std::max(products, kernels.matrix_unit->attend_scratch_bytes(heads, shape.latent, shape.rope, n));
     return n * static_cast<int64_t>(sizeof(const bf16*)) + products + packed + mlp * kFloat;
   }
-  const int64_t gathered = kAttentionRows * (shape.latent + shape.rope);
-  return products + packed + (std::max(gathered, mlp) + std::min(kAttentionHeads, shape.heads) * n) * kFloat;
+  const int64_t gathered = kGatheredRows * (shape.latent + shape.rope);
+  return products + packed + (std::max(gathered, mlp) + std::min(kVectorHeads, shape.heads) * n) * kFloat;
 }
 
 // The candidates that one worker keeps while it looks for the best keys.
