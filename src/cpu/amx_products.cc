@@ -31,24 +31,23 @@ void store_sums(int tile, int64_t rows, int64_t m, float* const* y, int64_t y_fi
     store_tile(tile, y[0] + y_first, 4);
     return;
   }
-  alignas(64) float sums[kTileRows * kTileRows];
+  alignas(64) float sums[kTile];
   store_tile(tile, sums, kTileBytes);
   put_sums(sums, rows, m, y, y_first);
 }
 
 constexpr int64_t kPrefetchBytes = 1024;  // how far ahead of a row's tile memory is asked for
 
-// What one block of up to 32 rows of w needs: its rows' lengths in tiles and where a short last tile stands.
+// Up to 32 rows of a bf16 matrix: whole tiles are read where they are, the rest of a row from a zero-padded
+// copy.
 class WeightRows {
  public:
-  // bf16: whole tiles are read where they are, the rest of a row from a zero-padded copy.
-  WeightRows(const Matrix& w, int64_t row, int64_t rows) : w_(w), row_(row), rows_(rows) {
+  WeightRows(const Matrix& w, int64_t row, int64_t rows) : w_(w), row_(row) {
     const int64_t rest = w.cols % kTileDepth;
-    if (w.dtype != DType::bf16 || rest == 0) return;
-    std::memset(static_cast<void*>(tail_), 0, sizeof(tail_));
+    if (rest == 0) return;
     for (int64_t r = 0; r < rows; ++r) {
-      std::memcpy(tail_ + r * kTileDepth, stored_row<bf16>(w, row + r) + w.cols - rest,
-                  static_cast<size_t>(rest) * 2);
+      _mm512_store_si512(tail_ + r * kTileDepth,
+                         load_columns(stored_row<bf16>(w, row + r) + w.cols - rest, rest));
     }
   }
 
@@ -62,20 +61,9 @@ class WeightRows {
     return stored_row<bf16>(w_, row_ + a * kTileRows) + k;
   }
 
-  // fp8: columns [k, end) of all rows as bf16.
-  void decode(int64_t k, int64_t end, bf16* out, int64_t stride) const {
-    for (int64_t r = 0; r < rows_; ++r) {
-      const auto* row = stored_row<fp8_e4m3>(w_, row_ + r);
-      for (int64_t c = k; c < end; c += kTileDepth) {
-        if (c % 64 == 0) _mm_prefetch(reinterpret_cast<const char*>(row) + c + kPrefetchBytes, _MM_HINT_T1);
-        widen(row + c, end - c, out + r * stride + c - k);
-      }
-    }
-  }
-
  private:
   const Matrix& w_;
-  int64_t row_, rows_;
+  int64_t row_;
   alignas(64) bf16 tail_[2 * kTileRows * kTileDepth];
 };
 
@@ -90,34 +78,34 @@ void matmul_bf16(const PackedMatmulArgs& a) {
   const int64_t depth = round_up(w.cols, kTileDepth);
   Tiles tiles;
   for (int64_t j = 0; j < a.n; j += 2 * kTileRows) {
-    const int64_t rows0 = a.n - j < kTileRows ? a.n - j : kTileRows;
-    const int64_t rows1 = a.n - j - rows0 < kTileRows ? a.n - j - rows0 : kTileRows;
-    const WeightRows weights(w, a.first + j, rows0 + rows1);
+    const TwoTiles rows(a.n - j);
+    const WeightRows weights(w, a.first + j, rows.count());
     for (int64_t i = 0; i < a.m; i += 2 * kPackRows) {
-      const int64_t m0 = a.m - i < kPackRows ? a.m - i : kPackRows;
-      const int64_t m1 = a.m - i - m0 < kPackRows ? a.m - i - m0 : kPackRows;
-      tiles.shape(rows0, rows1, m0, m1);
-      zero_sums(rows1 > 0, m1 > 0);
+      const TwoTiles m(a.m - i);
+      tiles.shape(rows.first, rows.second, m.first, m.second);
+      zero_sums(rows.both(), m.both());
       const bf16* x0 = a.x + i / kPackRows * a.group_stride;
-      const bf16* x1 = m1 > 0 ? x0 + a.group_stride : nullptr;
+      const bf16* x1 = m.both() ? x0 + a.group_stride : nullptr;
       for (int64_t k = 0; k < depth; k += kTileDepth) {
         Operands o{};
         o.a[0] = weights.tile(0, k, o.a_stride);
-        if (rows1 > 0) o.a[1] = weights.tile(1, k, o.a_stride);
+        if (rows.both()) o.a[1] = weights.tile(1, k, o.a_stride);
         if (i == 0) {
           prefetch_rows(o.a[0], o.a_stride);
-          if (rows1 > 0) prefetch_rows(o.a[1], o.a_stride);
+          if (rows.both()) prefetch_rows(o.a[1], o.a_stride);
         }
-        o.b[0] = x0 + k * m0;
-        o.b_stride[0] = m0 * 4;
-        if (m1 > 0) o.b[1] = x1 + k * m1;
-        o.b_stride[1] = m1 * 4;
+        o.b[0] = x0 + k * m.first;
+        o.b_stride[0] = m.first * 4;
+        if (m.both()) o.b[1] = x1 + k * m.second;
+        o.b_stride[1] = m.second * 4;
         multiply(o);
       }
-      store_sums(0, rows0, m0, a.y + i, a.y_first + j);
-      if (m1 > 0) store_sums(1, rows0, m1, a.y + i + m0, a.y_first + j);
-      if (rows1 > 0) store_sums(2, rows1, m0, a.y + i, a.y_first + j + kTileRows);
-      if (rows1 > 0 && m1 > 0) store_sums(3, rows1, m1, a.y + i + m0, a.y_first + j + kTileRows);
+      float* const* y = a.y + i;
+      const int64_t y_first = a.y_first + j;
+      store_sums(0, rows.first, m.first, y, y_first);
+      if (m.both()) store_sums(1, rows.first, m.second, y + m.first, y_first);
+      if (rows.both()) store_sums(2, rows.second, m.first, y, y_first + kTileRows);
+      if (rows.both() && m.both()) store_sums(3, rows.second, m.second, y + m.first, y_first + kTileRows);
     }
   }
 }
@@ -130,34 +118,59 @@ void add_scaled_sums(const float* part, const float* scales, int64_t rows, bool 
   }
 }
 
+constexpr int64_t kDeepColumns = 512;  // of w and x, in one block
+
+// Where the block of columns that begins at k ends. It has one scale, where w has any.
+int64_t block_end(const Matrix& w, int64_t k) {
+  const int64_t end = at_most(k + kDeepColumns, w.cols);
+  if (w.dtype != DType::fp8_e4m3) return end;
+  return at_most(end, (k / w.block_cols + 1) * w.block_cols);
+}
+
+// Columns [k, end) of up to 32 rows of w as tiles: [2][columns / 32][16 rows][32], the last columns padded
+// with zeros. `prefetch`: of fp8, what stands further on in the rows is asked for.
+void pack_weights(const Matrix& w, int64_t row, int64_t rows, int64_t k, int64_t end, bool prefetch,
+                  bf16* out) {
+  const int64_t tiles = (end - k + kTileDepth - 1) / kTileDepth;
+  for (int64_t r = 0; r < rows; ++r) {
+    bf16* to = out + (r / kTileRows * tiles * kTileRows + r % kTileRows) * kTileDepth;
+    for (int64_t c = k; c < end; c += kTileDepth, to += kTileRows * kTileDepth) {
+      if (w.dtype == DType::bf16) {
+        _mm512_store_si512(to, load_columns(stored_row<bf16>(w, row + r) + c, end - c));
+        continue;
+      }
+      const auto* values = stored_row<fp8_e4m3>(w, row + r) + c;
+      if (prefetch && c % 64 == 0) {
+        _mm_prefetch(reinterpret_cast<const char*>(values) + kPrefetchBytes, _MM_HINT_T1);
+      }
+      widen(values, end - c, to);
+    }
+  }
+}
+
 // fp8: one block of columns under one scale at a time, its partial sums scaled and added up in f32.
 void matmul_fp8(const PackedMatmulArgs& a) {
-  constexpr int64_t kMaxRun = 512;  // columns decoded at a time
   const Matrix& w = *a.w;
-  const int64_t run = w.block_cols < kMaxRun ? w.block_cols : kMaxRun;
-  alignas(64) bf16 decoded[kTileRows * kMaxRun];
+  alignas(64) bf16 weights[kTileRows * kDeepColumns];
   alignas(64) float sums[2 * kTile], part[kTile];
   Tiles tiles;
   for (int64_t j = 0; j < a.n; j += kTileRows) {
-    const int64_t rows = a.n - j < kTileRows ? a.n - j : kTileRows;
-    const WeightRows weights(w, a.first + j, rows);
+    const int64_t rows = at_most(a.n - j, kTileRows);
     const float* row_scales[kTileRows];
     for (int64_t r = 0; r < rows; ++r) row_scales[r] = w.scale_row(a.first + j + r);
     for (int64_t k = 0, end = 0; k < w.cols; k = end) {
+      end = block_end(w, k);
+      pack_weights(w, a.first + j, rows, k, end, /*prefetch=*/true, weights);
       const int64_t block = k / w.block_cols;
-      end = (block + 1) * w.block_cols;  // of the columns under this scale
-      end = end < w.cols ? end : w.cols;
-      end = end < k + run ? end : k + run;
-      weights.decode(k, end, decoded, kMaxRun);
       alignas(64) float scales[kTileRows] = {};
       for (int64_t r = 0; r < rows; ++r) scales[r] = row_scales[r][block];
       for (int64_t i = 0; i < a.m; i += kPackRows) {
-        const int64_t m = a.m - i < kPackRows ? a.m - i : kPackRows;
+        const int64_t m = at_most(a.m - i, kPackRows);
         tiles.shape(rows, 0, m, 0);
         _tile_zero(0);
         for (int64_t c = k; c < end; c += kTileDepth) {
-          multiply({.a = {decoded + c - k, nullptr},
-                    .a_stride = kMaxRun * 2,
+          multiply({.a = {weights + (c - k) * kTileRows, nullptr},
+                    .a_stride = kTileBytes,
                     .b = {a.x + i / kPackRows * a.group_stride + c * m, nullptr},
                     .b_stride = {m * 4, 0}});
         }
@@ -173,7 +186,7 @@ void matmul_fp8(const PackedMatmulArgs& a) {
       }
     }
     for (int64_t i = 0; i < a.m; i += kPackRows) {
-      const int64_t m = a.m - i < kPackRows ? a.m - i : kPackRows;
+      const int64_t m = at_most(a.m - i, kPackRows);
       const float* group = sums + i / kPackRows * kTile;
       if (m == 1) {
         Avx512::store(a.y[i] + a.y_first + j, Avx512::load(group), rows);
@@ -189,23 +202,6 @@ void matmul_fp8(const PackedMatmulArgs& a) {
 // rows.
 constexpr int64_t kManyRows = 2 * kPackRows;  // more than these
 constexpr int64_t kWideRows = 512;            // of x, in one block
-constexpr int64_t kDeepColumns = 512;         // of w and x, in one block
-
-// Columns [k, end) of up to 32 rows of w as tiles: [2][columns / 32][16 rows][32], the last columns padded
-// with zeros.
-void pack_weights(const Matrix& w, int64_t row, int64_t rows, int64_t k, int64_t end, bf16* out) {
-  const int64_t tiles = (end - k + kTileDepth - 1) / kTileDepth;
-  for (int64_t r = 0; r < rows; ++r) {
-    bf16* to = out + (r / kTileRows * tiles * kTileRows + r % kTileRows) * kTileDepth;
-    for (int64_t c = k; c < end; c += kTileDepth, to += kTileRows * kTileDepth) {
-      if (w.dtype == DType::fp8_e4m3) {
-        widen(stored_row<fp8_e4m3>(w, row + r) + c, end - c, to);
-        continue;
-      }
-      _mm512_store_si512(to, load_columns(stored_row<bf16>(w, row + r) + c, end - c));
-    }
-  }
-}
 
 // Asks for columns [k, end) of some rows of w, in equal shares.
 class RowsAhead {
@@ -236,69 +232,60 @@ class RowsAhead {
 void matmul_many(const PackedMatmulArgs& a) {
   const Matrix& w = *a.w;
   const bool scaled = w.dtype == DType::fp8_e4m3;
-  const int64_t run = scaled && w.block_cols < kDeepColumns ? w.block_cols : kDeepColumns;
   auto* all_sums = reinterpret_cast<float*>(a.scratch);
   alignas(64) bf16 weights[2 * kTileRows * kDeepColumns];
   alignas(64) float part[kSums];
   Tiles tiles;
   for (int64_t from = 0; from < a.m; from += kWideRows) {
-    const int64_t members = a.m - from < kWideRows ? a.m - from : kWideRows;
+    const int64_t members = at_most(a.m - from, kWideRows);
     const bf16* x = a.x + from / kPackRows * a.group_stride;
     float* const* y = a.y + from;
     for (int64_t k = 0, end = 0; k < w.cols; k = end) {
-      end = k + run;
-      if (scaled && end > (k / w.block_cols + 1) * w.block_cols) end = (k / w.block_cols + 1) * w.block_cols;
-      end = end < w.cols ? end : w.cols;
-      const int64_t row_tiles = (end - k + kTileDepth - 1) / kTileDepth * kTileRows * kTileDepth;
+      end = block_end(w, k);
+      const int64_t steps = (end - k + kTileDepth - 1) / kTileDepth;
       float* sums = all_sums;
       for (int64_t j = 0; j < a.n; j += 2 * kTileRows) {
-        const int64_t rows0 = a.n - j < kTileRows ? a.n - j : kTileRows;
-        const int64_t rows1 = a.n - j - rows0 < kTileRows ? a.n - j - rows0 : kTileRows;
-        pack_weights(w, a.first + j, rows0 + rows1, k, end, weights);
+        const TwoTiles rows(a.n - j);
+        pack_weights(w, a.first + j, rows.count(), k, end, /*prefetch=*/false, weights);
         float scales[2 * kTileRows];
-        for (int64_t r = 0; scaled && r < rows0 + rows1; ++r) {
+        for (int64_t r = 0; scaled && r < rows.count(); ++r) {
           scales[r] = w.scale_row(a.first + j + r)[k / w.block_cols];
         }
         // What comes next: further rows, or the next columns of the first ones.
         const bool more_rows = j + 2 * kTileRows < a.n;
         const int64_t next_j = more_rows ? j + 2 * kTileRows : 0, next_k = more_rows ? k : end;
-        const int64_t next_rows = a.n - next_j < 2 * kTileRows ? a.n - next_j : 2 * kTileRows;
-        const int64_t next_end = next_k + end - k < w.cols ? next_k + end - k : w.cols;
-        RowsAhead ahead(w, a.first + next_j, next_k < w.cols ? next_rows : 0, next_k, next_end,
-                        (members + 31) / 32 * (row_tiles / (kTileRows * kTileDepth)));
+        const int64_t next_rows = next_k < w.cols ? TwoTiles(a.n - next_j).count() : 0;
+        RowsAhead ahead(w, a.first + next_j, next_rows, next_k, at_most(next_k + end - k, w.cols),
+                        (members + 2 * kPackRows - 1) / (2 * kPackRows) * steps);
         for (int64_t i = 0; i < members; i += 2 * kPackRows, sums += kSums) {
-          const int64_t m0 = members - i < kPackRows ? members - i : kPackRows;
-          const int64_t m1 = members - i - m0 < kPackRows ? members - i - m0 : kPackRows;
-          const bool two_a = rows1 > 0, two_b = m1 > 0;
-          tiles.shape(rows0, rows1, m0, m1);
+          const TwoTiles m(members - i);
+          tiles.shape(rows.first, rows.second, m.first, m.second);
           if (k == 0 || scaled) {
-            zero_sums(two_a, two_b);
+            zero_sums(rows.both(), m.both());
           } else {
-            load_sums(sums, two_a, two_b);
+            load_sums(sums, rows.both(), m.both());
           }
           const bf16* x0 = x + i / kPackRows * a.group_stride;
           for (int64_t c = k; c < end; c += kTileDepth) {
             const bf16* tile = weights + (c - k) * kTileRows;
             ahead.ask();
-            multiply({.a = {tile, two_a ? tile + row_tiles : nullptr},
+            multiply({.a = {tile, rows.both() ? tile + steps * kTileRows * kTileDepth : nullptr},
                       .a_stride = kTileBytes,
-                      .b = {x0 + c * m0, two_b ? x0 + a.group_stride + c * m1 : nullptr},
-                      .b_stride = {m0 * 4, m1 * 4}});
+                      .b = {x0 + c * m.first, m.both() ? x0 + a.group_stride + c * m.second : nullptr},
+                      .b_stride = {m.first * 4, m.second * 4}});
           }
-          store_tiles(scaled ? part : sums, two_a, two_b);
-          if (scaled) {
-            for (int b = 0; b < (two_b ? 2 : 1); ++b) {
-              add_scaled_sums(part + b * kTile, scales, rows0, k == 0, sums + b * kTile);
-              add_scaled_sums(part + (2 + b) * kTile, scales + kTileRows, rows1, k == 0,
-                              sums + (2 + b) * kTile);
+          store_tiles(scaled ? part : sums, rows.both(), m.both());
+          for (int64_t t = 0; t < 4; ++t) {  // C after C
+            const int64_t tile_rows = t < 2 ? rows.first : rows.second;
+            const int64_t tile_m = t % 2 == 0 ? m.first : m.second;
+            if (tile_rows == 0 || tile_m == 0) continue;
+            float* tile = sums + t * kTile;
+            if (scaled) {
+              add_scaled_sums(part + t * kTile, scales + t / 2 * kTileRows, tile_rows, k == 0, tile);
             }
-          }
-          if (end < w.cols) continue;
-          for (int64_t t = 0; t < 4; ++t) {
-            const int64_t rows = t < 2 ? rows0 : rows1, m = t % 2 == 0 ? m0 : m1;
-            if (rows == 0 || m == 0) continue;
-            put_sums(sums + t * kTileRows * kTileRows, rows, m, y + i + t % 2 * kPackRows,
-                     a.y_first + j + t / 2 * kTileRows);
+            if (end == w.cols) {
+              put_sums(tile, tile_rows, tile_m, y + i + t % 2 * kPackRows, a.y_first + j + t / 2 * kTileRows);
+            }
           }
         }
       }
@@ -361,8 +348,8 @@ bool supports(const Matrix& w) {
 
 int64_t matmul_scratch_bytes(int64_t m, int64_t n) {
   if (m <= kManyRows) return 0;
-  m = m < kWideRows ? m : kWideRows;
-  return round_up(n, 2 * kTileRows) * round_up(m, 2 * kPackRows) * static_cast<int64_t>(sizeof(float));
+  return round_up(n, 2 * kTileRows) * round_up(at_most(m, kWideRows), 2 * kPackRows) *
+         static_cast<int64_t>(sizeof(float));
 }
 
 void matmul(const PackedMatmulArgs& a) {
@@ -404,36 +391,35 @@ void combine(const CombineArgs& a, std::byte* scratch) {
   alignas(64) float part[kSums], sums[kSums];
   Tiles tiles;
   for (int64_t i = 0; i < a.m; i += 2 * kTileRows) {
-    const int64_t m0 = a.m - i < kTileRows ? a.m - i : kTileRows;
-    const int64_t m1 = a.m - i - m0 < kTileRows ? a.m - i - m0 : kTileRows;
-    tiles.shape(m0, m1, kTileRows, kTileRows);
+    const TwoTiles m(a.m - i);
+    tiles.shape(m.first, m.second, kTileRows, kTileRows);
     for (int64_t c = 0; c < a.cols; c += 2 * kTileRows) {
       for (int64_t j = 0, end = 0; j < a.n; j = end) {
-        end = scaled ? ((a.first + j) / w.block_rows + 1) * w.block_rows - a.first : s.depth;
-        end = end < s.depth ? end : s.depth;
-        zero_sums(m1 > 0, true);
+        end =
+            scaled ? at_most(((a.first + j) / w.block_rows + 1) * w.block_rows - a.first, s.depth) : s.depth;
+        zero_sums(m.both(), true);
         for (int64_t k = j; k < end; k += kTileDepth) {
           const bf16* x = s.x + i * s.depth + k;
           const bf16* pairs = s.w + k * s.cols + c * 2;
-          multiply({.a = {x, m1 > 0 ? x + kTileRows * s.depth : nullptr},
+          multiply({.a = {x, m.both() ? x + kTileRows * s.depth : nullptr},
                     .a_stride = s.depth * 2,
                     .b = {pairs, pairs + 2 * kTileRows},
                     .b_stride = {s.cols * 4, s.cols * 4}});
         }
-        store_tiles(scaled ? part : sums, m1 > 0, true);
+        store_tiles(scaled ? part : sums, m.both(), true);
         if (!scaled) continue;
         const __m512 scale = Avx512::set(w.scale_row(a.first + j)[c / w.block_cols]);
-        for (int64_t v = 0; v < kSums; v += kTileRows) {
+        for (int64_t v = 0; v < (m.both() ? kSums : 2 * kTile); v += kTileRows) {
           const __m512 before = j == 0 ? Avx512::zero() : Avx512::load(sums + v);
           Avx512::store(sums + v, Avx512::fma(Avx512::load(part + v), scale, before));
         }
       }
-      for (int64_t r = 0; r < m0 + m1; ++r) {
+      for (int64_t r = 0; r < m.count(); ++r) {
         const float* line = sums + r / kTileRows * 2 * kTile + r % kTileRows * kTileRows;
         for (int64_t half = 0; half < 2; ++half) {
           const int64_t at = c + half * kTileRows, columns = a.cols - at;
           if (columns <= 0) continue;
-          Avx512::store(a.y[i + r] + at, Avx512::load(line + half * kTile), columns < 16 ? columns : 16);
+          Avx512::store(a.y[i + r] + at, Avx512::load(line + half * kTile), at_most(columns, kTileRows));
         }
       }
     }

@@ -19,9 +19,24 @@ constexpr int64_t kTileBytes = 64;                // of a row
 constexpr int64_t kTile = kTileRows * kTileRows;  // values of one C
 constexpr int64_t kSums = 4 * kTile;              // of the four that are in use together
 
+// As base/round_up.h, which has no internal linkage: what is compiled for AMX must not serve other files.
 inline int64_t round_up(int64_t n, int64_t step) {
   return (n + step - 1) / step * step;
 }
+
+inline int64_t at_most(int64_t n, int64_t most) {
+  return n < most ? n : most;
+}
+
+// Up to 32 rows or columns as those of one tile and of the one behind it.
+struct TwoTiles {
+  int64_t first, second;
+
+  explicit TwoTiles(int64_t left)
+      : first(at_most(left, kTileRows)), second(at_most(left - first, kTileRows)) {}
+  bool both() const { return second > 0; }
+  int64_t count() const { return first + second; }
+};
 
 // The tile registers: sums C[a][b] = 0 + 2 a + b, A[a] = 4 + a, B[b] = 6 + b.
 struct alignas(64) TileConfig {
@@ -59,6 +74,7 @@ class Tiles {
     for (int b = 0; b < 2; ++b) {
       if (wanted[2 + b] > 0) set(6 + b, kTileRows, wanted[2 + b] * 4);
     }
+    __asm__ volatile("" : : "m"(config));  // gcc 12 takes only its first bytes to be read
     _tile_loadconfig(&config);
   }
 
@@ -143,7 +159,7 @@ inline void transpose(__m512i (&r)[16]) {
 }
 
 // 16 values rounded to bf16, in the lower halves of their lanes.
-__m512i to_bf16_lanes(__m512 x) {
+inline __m512i to_bf16_lanes(__m512 x) {
   return _mm512_srli_epi32(Avx512::rounded(x), 16);
 }
 
