@@ -1,41 +1,26 @@
 #include <immintrin.h>
 
 #include "cpu/peak_loops.h"
+#include "cpu/peak_sums.h"
 
 namespace indexshare::cpu {
 namespace {
 
-constexpr int kSums = 12;  // more than latency times throughput, and registers for all
-
-// Keeps the compiler from knowing what the sums are, or that nobody asks.
-template <typename V>
-void keep(V (&sums)[kSums]) {
-  for (V& sum : sums) __asm__ volatile("" : "+x"(sum));
-}
+constexpr int kSums = 12;
 
 void f32(int64_t rounds) {
-  __m256 sums[kSums] = {};
-  keep(sums);
   const __m256 half = _mm256_set1_ps(0.5f);
-  for (int64_t i = 0; i < rounds; ++i) {
-    for (__m256& sum : sums) sum = _mm256_fmadd_ps(sum, half, half);
-  }
-  keep(sums);
+  repeat<__m256, kSums>(rounds, [&](__m256 sum) { return _mm256_fmadd_ps(sum, half, half); });
 }
 
 void int8(int64_t rounds) {
-  __m256i sums[kSums] = {};
-  keep(sums);
   const __m256i one = _mm256_set1_epi16(1);
   __m256i x = _mm256_set1_epi8(3);
   const __m256i y = _mm256_set1_epi8(5);
-  for (int64_t i = 0; i < rounds; ++i) {
-    for (__m256i& sum : sums) {
-      __asm__ volatile("" : "+x"(x));  // or the compiler would multiply only once
-      sum = _mm256_add_epi32(sum, _mm256_madd_epi16(_mm256_maddubs_epi16(x, y), one));
-    }
-  }
-  keep(sums);
+  repeat<__m256i, kSums>(rounds, [&](__m256i sum) {
+    __asm__ volatile("" : "+x"(x));  // or the compiler would multiply only once
+    return _mm256_add_epi32(sum, _mm256_madd_epi16(_mm256_maddubs_epi16(x, y), one));
+  });
 }
 
 constexpr PeakLoop kLoops[] = {

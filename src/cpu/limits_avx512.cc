@@ -1,46 +1,26 @@
 #include <immintrin.h>
 
 #include "cpu/peak_loops.h"
+#include "cpu/peak_sums.h"
 
 namespace indexshare::cpu {
 namespace {
 
-constexpr int kSums = 16;  // more than latency times throughput, and registers for all
-
-// Keeps the compiler from knowing what the sums are, or that nobody asks.
-template <typename V>
-void keep(V (&sums)[kSums]) {
-  for (V& sum : sums) __asm__ volatile("" : "+v"(sum));
-}
+constexpr int kSums = 16;
 
 void f32(int64_t rounds) {
-  __m512 sums[kSums] = {};
-  keep(sums);
   const __m512 half = _mm512_set1_ps(0.5f);
-  for (int64_t i = 0; i < rounds; ++i) {
-    for (__m512& sum : sums) sum = _mm512_fmadd_ps(sum, half, half);
-  }
-  keep(sums);
+  repeat<__m512, kSums>(rounds, [&](__m512 sum) { return _mm512_fmadd_ps(sum, half, half); });
 }
 
 void bf16(int64_t rounds) {
-  __m512 sums[kSums] = {};
-  keep(sums);
   const auto x = (__m512bh)_mm512_set1_epi16(0x3f80);  // ones
-  for (int64_t i = 0; i < rounds; ++i) {
-    for (__m512& sum : sums) sum = _mm512_dpbf16_ps(sum, x, x);
-  }
-  keep(sums);
+  repeat<__m512, kSums>(rounds, [&](__m512 sum) { return _mm512_dpbf16_ps(sum, x, x); });
 }
 
 void int8(int64_t rounds) {
-  __m512i sums[kSums] = {};
-  keep(sums);
   const __m512i x = _mm512_set1_epi8(3);
-  for (int64_t i = 0; i < rounds; ++i) {
-    for (__m512i& sum : sums) sum = _mm512_dpbusd_epi32(sum, x, x);
-  }
-  keep(sums);
+  repeat<__m512i, kSums>(rounds, [&](__m512i sum) { return _mm512_dpbusd_epi32(sum, x, x); });
 }
 
 constexpr PeakLoop kF32[] = {{"avx512", "f32", "vfmadd213ps", int64_t{2} * kSums * 16, f32}};

@@ -1,41 +1,26 @@
 #include <arm_neon.h>
 
 #include "cpu/peak_loops.h"
+#include "cpu/peak_sums.h"
 
 namespace indexshare::cpu {
 namespace {
 
-constexpr int kSums = 24;  // more than latency times throughput, and registers for all
-
-// Keeps the compiler from knowing what the sums are, or that nobody asks.
-template <typename V>
-void keep(V (&sums)[kSums]) {
-  for (V& sum : sums) __asm__ volatile("" : "+w"(sum));
-}
+constexpr int kSums = 24;
 
 void f32(int64_t rounds) {
-  float32x4_t sums[kSums] = {};
-  keep(sums);
   const float32x4_t half = vdupq_n_f32(0.5f);
-  for (int64_t i = 0; i < rounds; ++i) {
-    for (float32x4_t& sum : sums) sum = vfmaq_f32(sum, half, half);
-  }
-  keep(sums);
+  repeat<float32x4_t, kSums>(rounds, [&](float32x4_t sum) { return vfmaq_f32(sum, half, half); });
 }
 
 void int8(int64_t rounds) {
-  int32x4_t sums[kSums] = {};
-  keep(sums);
   int8x16_t x = vdupq_n_s8(3);
   const int8x16_t y = vdupq_n_s8(5);
-  for (int64_t i = 0; i < rounds; ++i) {
-    for (int32x4_t& sum : sums) {
-      __asm__ volatile("" : "+w"(x));  // or the compiler would multiply only once
-      const int16x8_t low = vmull_s8(vget_low_s8(x), vget_low_s8(y));
-      sum = vpadalq_s16(sum, vpaddq_s16(low, vmull_high_s8(x, y)));
-    }
-  }
-  keep(sums);
+  repeat<int32x4_t, kSums>(rounds, [&](int32x4_t sum) {
+    __asm__ volatile("" : "+w"(x));  // or the compiler would multiply only once
+    const int16x8_t low = vmull_s8(vget_low_s8(x), vget_low_s8(y));
+    return vpadalq_s16(sum, vpaddq_s16(low, vmull_high_s8(x, y)));
+  });
 }
 
 constexpr PeakLoop kLoops[] = {
