@@ -4,14 +4,12 @@
 
 #include <new>
 
+#include "base/round_up.h"
+
 namespace indexshare {
 namespace {
 
 constexpr std::align_val_t kAlignment{static_cast<size_t>(kCacheLine)};
-
-int64_t round_up(int64_t bytes, int64_t step) {
-  return (bytes + step - 1) / step * step;
-}
 
 // `bytes` of zeros that begin at a huge page. Only the address range is taken; what surrounds it is given
 // back.

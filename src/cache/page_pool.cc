@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/numa.h"
+#include "base/round_up.h"
 
 namespace indexshare {
 namespace {
@@ -12,15 +13,11 @@ namespace {
 constexpr int64_t kSlabBytes = int64_t{64} << 20;  // asked of the system at a time; taken where touched
 constexpr int64_t kMaxSlabPages = 1024;
 
-int64_t aligned(int64_t bytes) {
-  return (bytes + kCacheLine - 1) / kCacheLine * kCacheLine;
-}
-
 }  // namespace
 
 PagePool::PagePool(CacheLayout layout, int64_t budget_bytes, bool spread)
     : layout_(std::move(layout)), budget_bytes_(budget_bytes), spread_(spread) {
-  layout_.page_bytes = aligned(layout_.page_bytes);
+  layout_.page_bytes = round_up(layout_.page_bytes, kCacheLine);
   slab_pages_ = std::clamp<int64_t>(kSlabBytes / layout_.page_bytes, 1, kMaxSlabPages);
 }
 

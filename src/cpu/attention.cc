@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/round_up.h"
 #include "cpu/backend.h"
 #include "cpu/block_sizes.h"
 
@@ -22,9 +23,7 @@ void CpuBackend::append_latent(int64_t layer, const Batch& batch, Tensor rows) {
 void CpuBackend::absorb_queries(const HeadShape& shape, Tensor q, const Matrix& kv_b_proj, Tensor latent_q) {
   profile_.add_flops(2 * q.rows * shape.heads * shape.nope * shape.latent);
   const MatrixUnit* unit = matrix_unit();
-  for (Scratch& own : scratch_) {
-    if (unit) own.bytes.resize(unit->combine_scratch_bytes(kHeadRows, shape.nope, shape.latent));
-  }
+  if (unit) reserve(unit->combine_scratch_bytes(kHeadRows, shape.nope, shape.latent));
   for_heads(shape.heads, q.rows, [&](int64_t head, int64_t first, int64_t m, int worker) {
     const float* in[kHeadRows];
     float* out[kHeadRows];
@@ -54,10 +53,9 @@ void CpuBackend::project_values(const HeadShape& shape, Tensor latent_out, const
   profile_.add_flops(2 * out.rows * shape.heads * shape.value * shape.latent);
   const MatrixUnit* unit = matrix_unit();
   if (unit && !unit->supports(kv_b_proj)) unit = nullptr;
-  for (Scratch& own : scratch_) {
-    if (!unit) break;
-    own.packed.resize(unit->packed_values(kHeadRows, shape.latent));
-    own.bytes.resize(unit->matmul_scratch_bytes(kHeadRows, shape.value));
+  if (unit) {
+    reserve(unit->matmul_scratch_bytes(kHeadRows, shape.value));
+    for (Scratch& own : scratch_) own.packed.resize(unit->packed_values(kHeadRows, shape.latent));
   }
   for_heads(shape.heads, out.rows, [&](int64_t head, int64_t first, int64_t m, int worker) {
     const float* in[kHeadRows];
@@ -129,16 +127,16 @@ void CpuBackend::sparse_attention(int64_t layer, const Batch& batch, const HeadS
   const int64_t most = on_unit ? kUnitHeads : kVectorHeads;
   const int64_t share =
       rows >= pool_.threads() ? most : (shape.heads + pool_.threads() - 1) / pool_.threads();
-  const int64_t step = on_unit ? (share + kVectorHeads - 1) / kVectorHeads * kVectorHeads : share;
+  const int64_t step = on_unit ? round_up(share, kVectorHeads) : share;
   const int64_t heads = std::min({step, most, shape.heads});
   const int64_t head_blocks = (shape.heads + heads - 1) / heads;
 
   // Room for the largest item, here and not where it is used: no worker comes late to its first allocation.
   const int64_t n = selection.width();
+  if (on_unit) reserve(kernels_.matrix_unit->attend_scratch_bytes(heads, shape.latent, shape.rope, n));
   for (Scratch& own : scratch_) {
     if (on_unit) {
       own.rows.resize(n);
-      own.bytes.resize(kernels_.matrix_unit->attend_scratch_bytes(heads, shape.latent, shape.rope, n));
     } else {
       own.a.resize(kGatheredRows * width);
       own.b.resize(heads * n);

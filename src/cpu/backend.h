@@ -119,10 +119,12 @@ class CpuBackend final : public Backend {
   void attend_on_unit(const AttentionItem& item, Scratch& own) const;
   void run_mlps(Tensor x, int64_t slots, Tensor y);
 
-  // Room in every scratch for products of m rows of x by n of w.
+  // Room of `bytes` in every scratch; for products of m rows of x by n of w.
+  void reserve(int64_t bytes) {
+    for (Scratch& own : scratch_) own.bytes.resize(bytes);
+  }
   void reserve_products(int64_t m, int64_t n) {
-    if (matrix_unit() == nullptr) return;
-    for (Scratch& own : scratch_) own.bytes.resize(matrix_unit()->matmul_scratch_bytes(m, n));
+    if (matrix_unit() != nullptr) reserve(matrix_unit()->matmul_scratch_bytes(m, n));
   }
 
   const Kernels& kernels_;

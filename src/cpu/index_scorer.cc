@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "base/round_up.h"
+
 namespace indexshare::cpu {
 namespace {
 
@@ -11,10 +13,6 @@ constexpr int64_t kTileDepth = 32, kTileHeads = 16;  // MatrixUnit::index_scores
 constexpr int64_t kQuad = 4;                         // Kernels::index_scores_int8
 constexpr float kSlack = 1.0001f;                    // for the roundings in computing a bound
 constexpr float kUnderflow = 1e-30f;                 // more than what products too small for f32 add up to
-
-int64_t round_up(int64_t n, int64_t step) {
-  return (n + step - 1) / step * step;
-}
 
 bool uses_matrix_unit(const Kernels& kernels, ComputeType compute, DType dtype, IndexKeys form, int64_t dim) {
   return compute == ComputeType::bf16 && kernels.matrix_unit != nullptr && form != IndexKeys::int8 &&
