@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -10,6 +9,7 @@
 
 #include "base/available_memory.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/units.h"
 #include "model/parameters.h"
 #include "model/weight_shapes.h"
@@ -84,16 +84,12 @@ class Source {
   std::shared_ptr<const void> storage() const { return storage_; }
 
  private:
-  struct Free {
-    void operator()(std::byte* p) const { std::free(p); }
-  };
-  using Blocks = std::vector<std::unique_ptr<std::byte, Free>>;
-
   std::byte* allocate(int64_t bytes) {
-    auto* p = static_cast<std::byte*>(std::aligned_alloc(64, static_cast<size_t>((bytes + 63) / 64 * 64)));
-    if (p == nullptr) failed_ = true;
-    storage_->emplace_back(p);
-    return p;
+    Memory block = Memory::allocate(bytes);
+    std::byte* data = block.data();
+    if (data == nullptr) failed_ = true;
+    storage_->push_back(std::move(block));
+    return data;
   }
 
   // The drawn values times `scale` in `dtype`.
@@ -130,7 +126,7 @@ class Source {
   bool failed_ = false;
   std::vector<float> pattern_;
   std::map<std::pair<DType, float>, std::vector<std::byte>> converted_;  // the pattern by type and scale
-  std::shared_ptr<Blocks> storage_ = std::make_shared<Blocks>();
+  std::shared_ptr<std::vector<Memory>> storage_ = std::make_shared<std::vector<Memory>>();
 };
 
 }  // namespace
