@@ -4,7 +4,7 @@
 set -euo pipefail
 
 build="g++ cmake ninja-build pkg-config libfmt-dev nlohmann-json3-dev libcli11-dev libsimdjson-dev
-       libpcre2-dev libutf8proc-dev libedit-dev libnuma-dev"
+       libpcre2-dev libutf8proc-dev libedit-dev libnuma-dev libxxhash-dev"
 test="libgtest-dev liblzma-dev python3 clang clang-format clang-runtime"
 lint="clang-tidy"
 if [ "$(uname -m)" != aarch64 ]; then # the NEON kernels are tested under emulation

@@ -58,6 +58,30 @@ Result<std::string> read_file(const fs::path& path, int64_t max_bytes) {
   return text;
 }
 
+Result<FileReader> FileReader::open(const fs::path& path) {
+  // O_NONBLOCK: opening a named pipe must not wait for its writer.
+  FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!fd) return make_error("{}: cannot open: {}", path.string(), errno_text());
+  struct stat status = {};
+  if (::fstat(fd.get(), &status) != 0) return make_error("{}: cannot stat: {}", path.string(), errno_text());
+  if (S_ISDIR(status.st_mode)) return make_error("{}: is a directory, expected a file", path.string());
+  if (!S_ISREG(status.st_mode)) return make_error("{}: is not a regular file", path.string());
+  return FileReader(path, std::move(fd), status.st_size);
+}
+
+Result<void> FileReader::read(int64_t offset, std::span<std::byte> bytes) const {
+  while (!bytes.empty()) {
+    const ssize_t count = ::pread(fd_.get(), bytes.data(), bytes.size(), offset);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return make_error("{}: cannot read: {}", path_.string(), errno_text());
+    if (count == 0)
+      return make_error("{}: ends at byte {}, {} too early", path_.string(), offset, bytes.size());
+    offset += count;
+    bytes = bytes.subspan(static_cast<size_t>(count));
+  }
+  return {};
+}
+
 Result<FileWriter> FileWriter::create(const fs::path& path) {
   std::error_code ignored;
   fs::path target = path;

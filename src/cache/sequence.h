@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "cache/page_pool.h"
@@ -27,6 +28,11 @@ class SequenceCache {
 
   /// Forgets all tokens from position `length` on and gives their pages back.
   void truncate(int64_t length);
+
+  /// Page `index` of the sequence, all of it: layout().page_bytes bytes.
+  std::span<std::byte> page_bytes(int64_t index) const {
+    return {page(index * kPageTokens), static_cast<size_t>(layout().page_bytes)};
+  }
 
   /// The latent row of a token: layout().latent_width values.
   std::byte* latent_row(int64_t layer, int64_t position) const {

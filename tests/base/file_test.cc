@@ -66,6 +66,33 @@ TEST(ReadFile, SaysWhatIsWrongWithAPath) {
             directory.path().string() + ": is a directory, expected a file");
 }
 
+TEST(FileReader, ReadsFromAnyOffsetAndNothingBehindTheEnd) {
+  const TemporaryDirectory directory;
+  const fs::path path = directory.write("a", "0123456789");
+  const auto file = FileReader::open(path);
+  ASSERT_TRUE(file.ok()) << file.error().message;
+  EXPECT_EQ(file->size(), 10);
+  std::string text(4, '-');
+  const auto bytes = std::as_writable_bytes(std::span(text));
+  ASSERT_TRUE(file->read(6, bytes).ok());
+  EXPECT_EQ(text, "6789");
+  ASSERT_TRUE(file->read(1, bytes).ok());
+  EXPECT_EQ(text, "1234");
+  EXPECT_TRUE(file->read(10, {}).ok());
+  EXPECT_EQ(file->read(7, bytes).error().message, path.string() + ": ends at byte 10, 1 too early");
+}
+
+TEST(FileReader, SaysWhatIsWrongWithAPath) {
+  const TemporaryDirectory directory;
+  ASSERT_EQ(::mkfifo((directory / "pipe").c_str(), 0600), 0);
+  EXPECT_EQ(FileReader::open(directory / "none").error().message,
+            (directory / "none").string() + ": cannot open: No such file or directory");
+  EXPECT_EQ(FileReader::open(directory.path()).error().message,
+            directory.path().string() + ": is a directory, expected a file");
+  EXPECT_EQ(FileReader::open(directory / "pipe").error().message,
+            (directory / "pipe").string() + ": is not a regular file");
+}
+
 TEST(FileWriter, ReplacesTheTargetAtCommit) {
   const TemporaryDirectory directory;
   directory.write("a", "old");
