@@ -48,7 +48,7 @@ THIRD_PARTY = {
     "pcre2.h": "text",
     "simdjson": "text",
     "utf8proc": "text",
-    "xxhash.h": "cache",
+    "xxhash.h": "base",
     "boost/": "server",
     "openssl/": "server",
     "prometheus/": "server",

@@ -1,6 +1,7 @@
 // Errors as values: a Result<T> holds either a T or an Error with one sentence for the user.
 #pragma once
 
+#include <cstdint>
 #include <cstdlib>
 #include <optional>
 #include <string>
@@ -9,9 +10,20 @@
 
 namespace indexshare {
 
+/// What kind of failure it was, for programs.
+enum class ErrorCode : uint8_t {
+  invalid,        // a parameter, or what a file holds, is not what was expected
+  not_found,      // there is no such file
+  unsupported,    // this model cannot do what was asked
+  out_of_memory,  // it does not fit into the memory that may be used
+  busy,           // too many requests are waiting: later it may work
+  io,             // the operating system refused to read or write
+};
+
 /// A failure, told in one sentence that names the file, field or parameter and what was expected.
 struct Error {
   std::string message;
+  ErrorCode code = ErrorCode::invalid;
 };
 
 /// Either a value or an Error. Test with `ok()` or in a boolean context before taking the value.

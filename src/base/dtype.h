@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "indexshare/options.h"
+
 namespace indexshare {
 
 enum class DType : uint8_t { f32, bf16, f16, fp8_e4m3, i32 };
@@ -29,6 +31,10 @@ constexpr std::string_view dtype_name(DType dtype) {
     case DType::i32: return "i32";
   }
   return "";
+}
+
+constexpr DType dtype_of(FloatType type) {
+  return type == FloatType::f32 ? DType::f32 : DType::bf16;
 }
 
 /// bfloat16: the upper half of an f32.

@@ -8,10 +8,16 @@
 
 namespace indexshare {
 
-/// An Error from a format string and its arguments.
+/// An Error of a kind from a format string and its arguments.
+template <typename... Args>
+Error make_error(ErrorCode code, fmt::format_string<Args...> format, Args&&... args) {
+  return Error{fmt::format(format, std::forward<Args>(args)...), code};
+}
+
+/// The same, of the kind `invalid`.
 template <typename... Args>
 Error make_error(fmt::format_string<Args...> format, Args&&... args) {
-  return Error{fmt::format(format, std::forward<Args>(args)...)};
+  return make_error(ErrorCode::invalid, format, std::forward<Args>(args)...);
 }
 
 }  // namespace indexshare

@@ -10,13 +10,4 @@ CacheLayout::CacheLayout(DType type, int64_t latent, int64_t index, const std::v
   page_bytes = latent_offset(layers()) + slots * index_area_bytes();
 }
 
-std::string_view index_keys_name(IndexKeys keys) {
-  switch (keys) {
-    case IndexKeys::plain: return "plain";
-    case IndexKeys::int8: return "int8";
-    case IndexKeys::screened: return "screened";
-  }
-  return "";
-}
-
 }  // namespace indexshare

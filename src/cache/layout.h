@@ -4,23 +4,16 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
 #include <vector>
 
 #include "base/dtype.h"
+#include "indexshare/options.h"
 
 namespace indexshare {
 
 // Long enough for a layer's index keys, 64 KiB in bf16, to be read nearly as fast as one run without end.
 inline constexpr int64_t kPageTokens = 256;
 inline constexpr int64_t kIndexBlockTokens = 16;  // index keys are interleaved by blocks of this many tokens
-
-/// How the index keys of a full layer are kept. `plain`: in the cache's type. `int8`: in whole numbers of 8
-/// bits under one scale per key. `screened`: in both forms, where the second one tells which keys are worth
-/// scoring by the first, so that the selection is that of `plain`.
-enum class IndexKeys : uint8_t { plain, int8, screened };
-
-std::string_view index_keys_name(IndexKeys keys);
 
 struct CacheLayout {
   DType dtype = DType::bf16;  // f32 or bf16

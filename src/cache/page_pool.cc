@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 #include "base/numa.h"
@@ -21,6 +22,11 @@ PagePool::PagePool(CacheLayout layout, int64_t budget_bytes, bool spread)
   slab_pages_ = std::clamp<int64_t>(kSlabBytes / layout_.page_bytes, 1, kMaxSlabPages);
 }
 
+int64_t PagePool::pages_left() const {
+  if (budget_bytes_ <= 0) return std::numeric_limits<int64_t>::max();
+  return budget_bytes_ / layout_.page_bytes - pages_in_use();
+}
+
 bool PagePool::grow() {
   int64_t pages = slab_pages_;
   if (budget_bytes_ > 0) pages = std::min(pages, (budget_bytes_ - allocated_bytes_) / layout_.page_bytes);
@@ -36,18 +42,19 @@ bool PagePool::grow() {
 }
 
 std::byte* PagePool::allocate() {
-  if (free_.empty() && !grow()) return nullptr;
+  if (free_.empty() && !grow() && !(reclaim_ && reclaim_())) return nullptr;
   std::byte* page = free_.back();
   free_.pop_back();
-  ++in_use_;
   // Keys of a block that are not written yet are read (and their scores dropped): they must be numbers.
   std::memset(page, 0, static_cast<size_t>(layout_.page_bytes));
+  holders_[page] = 1;
   return page;
 }
 
 void PagePool::release(std::byte* page) {
+  if (--holders_[page] > 0) return;
+  holders_.erase(page);
   free_.push_back(page);
-  --in_use_;
 }
 
 }  // namespace indexshare

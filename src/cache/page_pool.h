@@ -3,6 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/memory.h"
@@ -11,8 +14,9 @@
 
 namespace indexshare {
 
-/// Hands out pages of one layout. Memory is taken from the system as pages are first needed, in slabs, and
-/// kept for reuse. Not thread-safe: the engine's thread owns it.
+/// Hands out pages of one layout and counts who holds them: sequences that begin alike share their first
+/// pages. Memory is taken from the system as pages are first needed, in slabs, and kept for reuse. Not
+/// thread-safe: the engine's thread owns it.
 class PagePool {
  public:
   /// `budget_bytes` bounds what all pages may take; 0 means no bound. `spread`: over all memory nodes, since
@@ -21,11 +25,21 @@ class PagePool {
 
   const CacheLayout& layout() const { return layout_; }
 
-  /// A page, zeroed, or nullptr when the budget or the system has no more.
+  /// A page, zeroed, with one holder, or nullptr when the budget or the system has no more and nobody gives
+  /// one back.
   std::byte* allocate();
-  void release(std::byte* page);
 
-  int64_t pages_in_use() const { return in_use_; }
+  /// One holder more, or one less: the last one's leaving frees the page.
+  void hold(std::byte* page) { ++holders_[page]; }
+  void release(std::byte* page);
+  bool is_shared(std::byte* page) const { return holders_.at(page) > 1; }
+
+  /// Asked for when no page is left: gives back at least one that is only kept in case, or returns false.
+  void set_reclaimer(std::function<bool()> reclaim) { reclaim_ = std::move(reclaim); }
+
+  int64_t pages_in_use() const { return std::ssize(holders_); }
+  /// Pages that the budget still allows; the largest number without one.
+  int64_t pages_left() const;
   int64_t allocated_bytes() const { return allocated_bytes_; }
   int64_t budget_bytes() const { return budget_bytes_; }
 
@@ -37,9 +51,10 @@ class PagePool {
   bool spread_;
   int64_t slab_pages_;  // in a slab, where the budget allows
   int64_t allocated_bytes_ = 0;
-  int64_t in_use_ = 0;
   std::vector<Memory> slabs_;
   std::vector<std::byte*> free_;
+  std::unordered_map<std::byte*, int32_t> holders_;  // of the pages in use
+  std::function<bool()> reclaim_;
 };
 
 }  // namespace indexshare

@@ -10,16 +10,20 @@
 
 namespace indexshare {
 
-/// Owns the pages of one sequence. `length()` counts the tokens whose rows are written or about to be, by the
-/// forward pass that the pages were reserved for.
+/// Holds the pages of one sequence, the first of them perhaps together with others: what is shared is never
+/// written; a page that is begun, and shared, is copied when its sequence goes on. `length()` counts the
+/// tokens whose rows are written or about to be, by the forward pass that the pages were reserved for.
 class SequenceCache {
  public:
   explicit SequenceCache(PagePool& pool) : pool_(&pool) {}
+  /// Begins with the first `length` tokens of `pages`, holding these too.
+  SequenceCache(PagePool& pool, std::span<std::byte* const> pages, int64_t length);
   ~SequenceCache() { truncate(0); }
   SequenceCache(SequenceCache&& other) noexcept;
-  SequenceCache& operator=(SequenceCache&&) = delete;
+  SequenceCache& operator=(SequenceCache&& other) noexcept;
 
   int64_t length() const { return length_; }
+  std::span<std::byte* const> pages() const { return pages_; }
   const CacheLayout& layout() const { return pool_->layout(); }
 
   /// Makes the sequence `tokens` longer. When the pool has no page left, nothing changes and the error says
@@ -62,6 +66,7 @@ class SequenceCache {
   }
 
  private:
+  bool own_last_page();
   std::byte* page(int64_t position) const { return pages_[static_cast<size_t>(position / kPageTokens)]; }
 
   PagePool* pool_;

@@ -8,8 +8,6 @@
 // passes for another one.
 #include "cache/session_file.h"
 
-#include <xxhash.h>
-
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -18,6 +16,7 @@
 #include <string>
 #include <utility>
 
+#include "base/checksum.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "cache/stored_page.h"
@@ -44,10 +43,6 @@ constexpr int64_t kMaxTokens = int64_t{1} << 26;
 constexpr int64_t kMaxLayers = int64_t{1} << 12;
 constexpr int64_t kMaxWidth = int64_t{1} << 16;
 constexpr int64_t kMaxBody = kMaxTokens * int64_t{sizeof(int32_t)} + (int64_t{1} << 16);
-
-uint64_t checksum(std::span<const std::byte> bytes, uint64_t seed = 0) {
-  return XXH3_64bits_withSeed(bytes.data(), bytes.size(), seed);
-}
 
 int64_t tokens_of_page(int64_t tokens, int64_t page) {
   return std::min(kPageTokens, tokens - page * kPageTokens);

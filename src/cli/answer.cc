@@ -22,12 +22,11 @@ int64_t decode_steps(const GenerationResult& result) {
   return std::max<int64_t>(0, std::ssize(result.ids) - 1);
 }
 
-Json phase_json(int64_t tokens, double seconds, const Profile& profile) {
+Json phase_json(int64_t tokens, double seconds, const Work& work) {
   Json parts = Json::object();
   for (int i = 0; i < kParts; ++i) {
     const auto part = static_cast<Part>(i);
-    parts[std::string(part_name(part))] = {{"ms", 1e3 * profile.seconds(part)},
-                                           {"flops", profile.flops(part)}};
+    parts[std::string(part_name(part))] = {{"ms", 1e3 * work.seconds(part)}, {"flops", work.flops(part)}};
   }
   return {{"ms", 1e3 * seconds},
           {"tokens", tokens},
@@ -37,7 +36,7 @@ Json phase_json(int64_t tokens, double seconds, const Profile& profile) {
 
 Json token_json(const Engine& engine, int32_t id, float logprob) {
   Json json = {{"id", id}};
-  if (engine.tokenizer() != nullptr) json["token"] = std::string(engine.tokenizer()->token_bytes(id));
+  if (const auto bytes = engine.token_bytes(id); bytes.ok()) json["token"] = *bytes;
   json["logprob"] = logprob;
   return json;
 }
@@ -57,7 +56,7 @@ Json logprobs_json(const Engine& engine, const GenerationResult& result) {
 }  // namespace
 
 AnswerStream::AnswerStream(const Engine& engine)
-    : ids_only_(engine.tokenizer() == nullptr), terminal_(stdout_is_terminal()) {}
+    : ids_only_(!engine.info().has_tokenizer), terminal_(stdout_is_terminal()) {}
 
 void AnswerStream::write(std::string_view text) {
   if (text.empty() || !status_.ok()) return;

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "base/json.h"
-#include "engine/generate.h"
+#include "indexshare/engine.h"
 #include "indexshare/result.h"
 
 namespace indexshare::cli {

@@ -23,7 +23,7 @@ Tensor CacheFiller::rows(int64_t count, int64_t cols) {
   return {values_.data() + generator_() % places, count, cols};
 }
 
-Result<void> CacheFiller::fill(Engine& engine, SequenceCache& cache, int64_t length) {
+Result<void> CacheFiller::fill(ModelRunner& runner, SequenceCache& cache, int64_t length) {
   cache.truncate(length);
   const CacheLayout& layout = cache.layout();
   const int64_t widest = std::max(layout.latent_width, layout.index_width);
@@ -32,11 +32,11 @@ Result<void> CacheFiller::fill(Engine& engine, SequenceCache& cache, int64_t len
   while (cache.length() < length) {
     const int64_t count = std::min(most, length - cache.length());
     RETURN_IF_ERROR(cache.extend(count));
-    BatchBuilder& builder = engine.builder();
+    BatchBuilder& builder = runner.builder();
     builder.clear();
     builder.add(cache, std::span(tokens).first(static_cast<size_t>(count)), LogitsFor::none);
     const Batch batch = builder.batch();
-    Backend& backend = engine.model().backend();
+    Backend& backend = runner.model().backend();
     for (int64_t layer = 0; layer < layout.layers(); ++layer) {
       backend.append_latent(layer, batch, rows(count, layout.latent_width));
       if (layout.index_slot[static_cast<size_t>(layer)] >= 0) {

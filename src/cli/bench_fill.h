@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cache/sequence.h"
-#include "engine/engine.h"
+#include "engine/model_runner.h"
 #include "indexshare/result.h"
 
 namespace indexshare::cli {
@@ -17,7 +17,7 @@ class CacheFiller {
   CacheFiller();
 
   /// Makes a sequence `length` tokens long, longer or shorter.
-  Result<void> fill(Engine& engine, SequenceCache& cache, int64_t length);
+  Result<void> fill(ModelRunner& runner, SequenceCache& cache, int64_t length);
 
  private:
   // Rows from a random place of the drawn values.

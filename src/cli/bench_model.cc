@@ -81,8 +81,8 @@ Result<BenchModel> BenchModel::random(const BenchGeometry& geometry, int64_t lon
 
 Result<BenchModel> BenchModel::load(const std::string& directory, const EngineOptions& options,
                                     const std::vector<int>& threads) {
-  ASSIGN_OR_RETURN(const std::unique_ptr<Engine> engine, load_engine(directory, options));
-  return BenchModel(options, engine->model().weights(), {engine->config()}, threads);
+  ASSIGN_OR_RETURN(const std::unique_ptr<ModelRunner> runner, load_runner(directory, options));
+  return BenchModel(options, runner->model().weights(), {runner->config()}, threads);
 }
 
 BenchModel::BenchModel(EngineOptions options, Weights weights, std::vector<Config> configs,
@@ -93,7 +93,7 @@ BenchModel::BenchModel(EngineOptions options, Weights weights, std::vector<Confi
   }
 }
 
-Result<std::unique_ptr<Engine>> BenchModel::engine(const BenchVariant& variant) const {
+Result<std::unique_ptr<ModelRunner>> BenchModel::runner(const BenchVariant& variant) const {
   const Config& config = configs_[variant.schedule];
   Weights weights = weights_;  // views; what they show is not copied
   for (size_t i = 0; i < weights.layers.size(); ++i) {
@@ -101,7 +101,7 @@ Result<std::unique_ptr<Engine>> BenchModel::engine(const BenchVariant& variant) 
   }
   EngineOptions options = options_;
   options.threads = variant.threads;
-  return Engine::create(config, std::move(weights), options);
+  return ModelRunner::create(config, std::move(weights), options);
 }
 
 }  // namespace indexshare::cli

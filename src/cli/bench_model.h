@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/engine.h"
+#include "engine/model_runner.h"
 #include "indexshare/result.h"
 
 namespace indexshare::cli {
@@ -36,7 +36,7 @@ class BenchModel {
   const std::vector<BenchVariant>& variants() const { return variants_; }
 
   /// An engine over the shared weights.
-  Result<std::unique_ptr<Engine>> engine(const BenchVariant& variant) const;
+  Result<std::unique_ptr<ModelRunner>> runner(const BenchVariant& variant) const;
 
  private:
   BenchModel(EngineOptions options, Weights weights, std::vector<Config> configs,

@@ -65,8 +65,8 @@ class ExpertCounter final : public Probe {
 // What one forward pass reads from memory at the least.
 class PassBytes {
  public:
-  explicit PassBytes(const Engine& engine) : config_(engine.config()) {
-    const Weights& weights = engine.model().weights();
+  explicit PassBytes(const ModelRunner& runner) : config_(runner.config()) {
+    const Weights& weights = runner.model().weights();
     const WeightBytes bytes = weight_bytes(config_, weights);
     const int64_t layers = std::count(config_.mlp_sparse.begin(), config_.mlp_sparse.end(), true);
     expert_ = layers == 0 ? 0 : bytes.routed_experts / (layers * config_.n_routed_experts);
@@ -128,16 +128,16 @@ struct Series {
 // One variant's engine with its sequences.
 class Subject {
  public:
-  explicit Subject(std::unique_ptr<Engine> engine)
-      : engine_(std::move(engine)), pass_bytes_(*engine_), generator_(11) {}
+  explicit Subject(std::unique_ptr<ModelRunner> runner)
+      : runner_(std::move(runner)), pass_bytes_(*runner_), generator_(11) {}
 
-  const Engine& engine() const { return *engine_; }
+  const ModelRunner& runner() const { return *runner_; }
 
   /// Grows every buffer to what measuring needs, so that no run pays for it.
   Result<void> warm_up(const BenchPlan& plan) {
     if (plan.prefill_tokens == 0) return {};
-    caches_.emplace_back(engine_->pool());
-    const auto sample = run(1, std::min(plan.prefill_tokens, engine_->options().chunk));
+    caches_.emplace_back(runner_->pool());
+    const auto sample = run(1, std::min(plan.prefill_tokens, runner_->options().chunk));
     caches_.clear();
     return sample ? Result<void>() : sample.error();
   }
@@ -145,19 +145,19 @@ class Subject {
   /// Has `batch` sequences of `depth` tokens; the first are kept from before.
   Result<void> prepare(int64_t batch, int64_t depth, CacheFiller& filler) {
     while (std::ssize(caches_) > batch) caches_.pop_back();
-    while (std::ssize(caches_) < batch) caches_.emplace_back(engine_->pool());
-    for (SequenceCache& cache : caches_) RETURN_IF_ERROR(filler.fill(*engine_, cache, depth));
+    while (std::ssize(caches_) < batch) caches_.emplace_back(runner_->pool());
+    for (SequenceCache& cache : caches_) RETURN_IF_ERROR(filler.fill(*runner_, cache, depth));
     return {};
   }
 
   /// The next `tokens` random tokens of the first `batch` sequences in passes of at most a chunk, timed.
   Result<Sample> run(int64_t batch, int64_t tokens) {
-    const Profile before = engine_->model().backend().profile();
+    const Work before = runner_->model().backend().profile().work();
     const auto start = std::chrono::steady_clock::now();
     const double cpu_start = cpu_seconds();
     int64_t bytes = 0;
     for (int64_t done = 0; done < tokens;) {
-      const int64_t n = std::min(engine_->options().chunk, tokens - done);
+      const int64_t n = std::min(runner_->options().chunk, tokens - done);
       ASSIGN_OR_RETURN(const int64_t pass, forward(batch, n, done + n == tokens));
       bytes += pass;
       done += n;
@@ -167,11 +167,11 @@ class Subject {
     sample.times.cpu = 1e3 * (cpu_seconds() - cpu_start) * per_token;
     sample.times.wall =
         1e3 * std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() * per_token;
-    const Profile profile = engine_->model().backend().profile().since(before);
+    const Work work = runner_->model().backend().profile().work() - before;
     for (size_t part = 0; part < kParts; ++part) {
-      sample.times.parts[part] = 1e3 * profile.seconds(static_cast<Part>(part)) * per_token;
+      sample.times.parts[part] = 1e3 * work.seconds(static_cast<Part>(part)) * per_token;
     }
-    sample.flops = static_cast<double>(profile.total_flops()) * per_token;
+    sample.flops = static_cast<double>(work.total_flops()) * per_token;
     sample.bytes = static_cast<double>(bytes) * per_token;
     return sample;
   }
@@ -179,22 +179,22 @@ class Subject {
  private:
   // One pass; returns the bytes it must read.
   Result<int64_t> forward(int64_t batch, int64_t tokens, bool with_logits) {
-    BatchBuilder& builder = engine_->builder();
+    BatchBuilder& builder = runner_->builder();
     builder.clear();
     tokens_.resize(static_cast<size_t>(tokens));
-    const auto vocab = static_cast<uint64_t>(engine_->config().vocab_size);
+    const auto vocab = static_cast<uint64_t>(runner_->config().vocab_size);
     for (int64_t i = 0; i < batch; ++i) {
       for (int32_t& token : tokens_) token = static_cast<int32_t>(generator_() % vocab);
       SequenceCache& cache = caches_[static_cast<size_t>(i)];
       RETURN_IF_ERROR(cache.extend(tokens));
       builder.add(cache, tokens_, with_logits ? LogitsFor::last : LogitsFor::none);
     }
-    ExpertCounter counter(engine_->config().n_routed_experts);
-    engine_->forward(builder.batch(), &counter);
-    return pass_bytes_.of(builder.batch(), counter.count(), engine_->pool().layout());
+    ExpertCounter counter(runner_->config().n_routed_experts);
+    runner_->forward(builder.batch(), &counter);
+    return pass_bytes_.of(builder.batch(), counter.count(), runner_->pool().layout());
   }
 
-  std::unique_ptr<Engine> engine_;
+  std::unique_ptr<ModelRunner> runner_;
   PassBytes pass_bytes_;
   std::vector<SequenceCache> caches_;
   std::mt19937_64 generator_;
@@ -269,29 +269,29 @@ class Bench {
   Result<void> use(size_t variant) {
     if (subject_ && variant_ == variant) return {};
     subject_.reset();
-    ASSIGN_OR_RETURN(auto engine, model_.engine(model_.variants()[variant]));
-    if (plan_.longest() > engine->options().context) {
+    ASSIGN_OR_RETURN(auto runner, model_.runner(model_.variants()[variant]));
+    if (plan_.longest() > runner->options().context) {
       return make_error("the deepest sequence to measure has {} tokens, more than the context of {}",
-                        plan_.longest(), engine->options().context);
+                        plan_.longest(), runner->options().context);
     }
-    subject_.emplace(std::move(engine));
+    subject_.emplace(std::move(runner));
     variant_ = variant;
     return subject_->warm_up(plan_);
   }
 
   BenchResult describe(const Measurement& what, int64_t depth) const {
-    const Engine& engine = subject_->engine();
-    const Config& config = engine.config();
+    const ModelRunner& runner = subject_->runner();
+    const Config& config = runner.config();
     BenchResult result;
     result.phase = what.phase;
     result.depth = depth;
     result.batch = what.batch;
-    result.threads = engine.backend().threads();
+    result.threads = runner.backend().threads();
     result.pattern = config.schedule();
-    result.dtype = dtype_name(engine.model().weights().layers[0].self_attn.q_b_proj.dtype);
-    result.isa = engine.backend().isa();
-    result.compute = *engine.options().compute;
-    result.weight_bytes = weight_bytes(config, engine.model().weights()).active_per_token;
+    result.dtype = dtype_name(runner.model().weights().layers[0].self_attn.q_b_proj.dtype);
+    result.isa = runner.backend().isa();
+    result.compute = *runner.options().compute;
+    result.weight_bytes = weight_bytes(config, runner.model().weights()).active_per_token;
     result.formula = flops_per_token(config, static_cast<double>(config.full_layers()),
                                      depth + (what.tokens + 1) / 2, AttentionForm::latent);
     return result;

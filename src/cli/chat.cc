@@ -32,7 +32,6 @@ class Chat {
       : options_(options),
         engine_(engine),
         format_(std::move(format)),
-        session_(engine),
         reader_(make_line_reader(history_path("chat_history"))),
         system_(options.chat.system) {}
 
@@ -61,7 +60,6 @@ class Chat {
   const Options& options_;
   Engine& engine_;
   ChatFormat format_;
-  Session session_;
   std::unique_ptr<LineReader> reader_;
   std::string system_;
   Json turns_ = Json::array();  // user and assistant
@@ -141,22 +139,23 @@ Result<Chat::Next> Chat::answer(const std::string& text) {
     turns_.erase(turns_.size() - 1);
     return error;
   };
-  GenerationRequest request = make_request(options_.sampling, engine_.generation_config());
+  GenerationRequest request = make_request(options_.sampling, engine_);
   auto prompt = format_.encode(messages());
   if (!prompt.ok()) return forget(prompt.error());
   request.prompt = std::move(*prompt);
 
   AnswerStream stream(engine_);
   ProgressLine reading("reading the conversation", "tokens");
-  const auto on_piece = [&](const GeneratedPiece& piece) {
+  GenerationCallbacks callbacks;
+  callbacks.on_piece = [&](const GeneratedPiece& piece) {
     reading.clear();
     return stream.show(piece) && !interrupt.requested();
   };
-  const auto on_prompt = [&](int64_t done, int64_t total) {
+  callbacks.on_prompt = [&](int64_t done, int64_t total) {
     reading.update(done, total);
     return !interrupt.requested();
   };
-  const auto result = generate(session_, request, on_piece, on_prompt);
+  const auto result = engine_.generate(request, std::move(callbacks));
   if (!result.ok()) return forget(result.error());
   RETURN_IF_ERROR(stream.finish());
   if (result->ids.empty()) {
@@ -173,8 +172,7 @@ Result<ExitCode> Chat::run() {
   const bool interactive = reader_->interactive();
   if (interactive)
     remark(fmt::format("{}: {} layers ({}), up to {} tokens. /help lists the commands.", options_.model,
-                       engine_.config().num_hidden_layers, engine_.config().schedule(),
-                       engine_.options().context));
+                       engine_.info().layers, engine_.info().schedule, engine_.info().context));
   while (true) {
     Entry entry = reader_->read();
     if (entry.kind == Entry::Kind::cancelled) continue;
@@ -197,9 +195,9 @@ Result<ExitCode> Chat::run() {
 }
 
 Result<ExitCode> run(const Options& options) {
-  ASSIGN_OR_RETURN(const std::unique_ptr<Engine> engine, load_engine(options.model, options.engine));
-  ASSIGN_OR_RETURN(ChatFormat format, ChatFormat::create(*engine, options.chat, "use indexshare run --raw"));
-  return Chat(options, *engine, std::move(format)).run();
+  ASSIGN_OR_RETURN(Engine engine, load_engine(options.model, options.engine));
+  ASSIGN_OR_RETURN(ChatFormat format, ChatFormat::create(engine, options.chat, "use indexshare run --raw"));
+  return Chat(options, engine, std::move(format)).run();
 }
 
 }  // namespace

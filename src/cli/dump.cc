@@ -155,39 +155,39 @@ std::string full_layers_text(const Config& config) {
   return fmt::format("{}", fmt::join(layers, ","));
 }
 
-std::map<std::string, std::string> metadata(const Engine& engine, const std::string& model) {
-  const EngineOptions& options = engine.options();
+std::map<std::string, std::string> metadata(const ModelRunner& runner, const std::string& model) {
+  const EngineOptions& options = runner.options();
   return {{"indexshare", INDEXSHARE_VERSION},
           {"model", model},
-          {"schedule", engine.config().schedule()},
-          {"full_layers", full_layers_text(engine.config())},
-          {"compute", options.compute == ComputeType::f32 ? "f32" : "bf16"},
-          {"cache_dtype", std::string(dtype_name(*options.cache_dtype))},
+          {"schedule", runner.config().schedule()},
+          {"full_layers", full_layers_text(runner.config())},
+          {"compute", std::string(float_type_name(*options.compute))},
+          {"cache_dtype", std::string(float_type_name(*options.cache_dtype))},
           {"latent_norm_eps", fmt::format("{}", options.latent_norm_eps)},
           {"chunk", std::to_string(options.chunk)},
           {"threads", std::to_string(options.threads)},
-          {"kernels", std::string(engine.backend().isa())}};
+          {"kernels", std::string(runner.backend().isa())}};
 }
 
 // Runs the tokens and writes the file, tensor by tensor in the order of `declared`; logits come first and are
 // written as they are computed.
-Result<ExitCode> write_dump(Engine& engine, const std::vector<int32_t>& ids, const Options& options,
+Result<ExitCode> write_dump(ModelRunner& runner, const std::vector<int32_t>& ids, const Options& options,
                             std::vector<TensorDeclaration>& declared) {
   const Interrupt interrupt;
   const std::filesystem::path out = options.out;
   const auto directory = out.has_parent_path() ? out.parent_path() : std::filesystem::path(".");
   ASSIGN_OR_RETURN(const std::unique_ptr<DumpProbe> probe,
-                   DumpProbe::create(engine.config(), options, std::ssize(ids), directory));
+                   DumpProbe::create(runner.config(), options, std::ssize(ids), directory));
   const bool logits = options.wants("logits");
   if (logits) {
     declared.push_back(
-        {.name = "logits", .dtype = DType::f32, .shape = {std::ssize(ids), engine.config().vocab_size}});
+        {.name = "logits", .dtype = DType::f32, .shape = {std::ssize(ids), runner.config().vocab_size}});
   }
   for (const LayerTensor& tensor : probe->tensors()) declared.push_back(tensor.declaration);
   ASSIGN_OR_RETURN(SafetensorsWriter writer,
-                   SafetensorsWriter::create(out, declared, metadata(engine, options.model)));
+                   SafetensorsWriter::create(out, declared, metadata(runner, options.model)));
 
-  Session session(engine);
+  Session session(runner);
   ProgressLine line("running the model", "tokens");
   Result<void> written;
   const auto on_logits = [&](int64_t, Tensor rows) {
@@ -220,12 +220,12 @@ Result<ExitCode> run(const Options& options) {
   } else {
     ASSIGN_OR_RETURN(ids, read_ids(options));
   }
-  ASSIGN_OR_RETURN(const std::unique_ptr<Engine> engine, load_engine(options.model, options.engine));
+  ASSIGN_OR_RETURN(const std::unique_ptr<ModelRunner> runner, load_runner(options.model, options.engine));
   if (options.prompt) {
-    ASSIGN_OR_RETURN(ids, encode_plain(*engine, *options.prompt));
+    ASSIGN_OR_RETURN(ids, encode_plain(*runner, *options.prompt));
   }
   std::vector<TensorDeclaration> declared;
-  ASSIGN_OR_RETURN(const ExitCode code, write_dump(*engine, ids, options, declared));
+  ASSIGN_OR_RETURN(const ExitCode code, write_dump(*runner, ids, options, declared));
   if (code != ExitCode::done) {
     print_error(fmt::format("stopped: {} was not written\n", options.out));
     return code;

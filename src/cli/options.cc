@@ -15,7 +15,7 @@ namespace {
 
 constexpr int64_t kMaxCount = std::numeric_limits<int32_t>::max();
 constexpr int64_t kMaxContext = int64_t{1} << 30;
-constexpr const char* kEngineGroup = "Engine";
+constexpr const char* kEngineGroup = "ModelRunner";
 constexpr float kMaxFloat = std::numeric_limits<float>::max();
 
 // The whole text as a number; nothing where it is none or too large for T.
@@ -129,9 +129,10 @@ std::vector<int32_t> parse_ids(std::string_view flag, std::string_view text) {
   }
 }
 
-DType parse_float_type(std::string_view flag, std::string_view text) {
-  if (text == "f32") return DType::f32;
-  if (text == "bf16") return DType::bf16;
+FloatType parse_float_type(std::string_view flag, std::string_view text) {
+  for (const FloatType type : {FloatType::f32, FloatType::bf16}) {
+    if (text == float_type_name(type)) return type;
+  }
   refuse_value(flag, text, "f32 or bf16");
 }
 
@@ -155,9 +156,7 @@ void add_memory_flags(CLI::App& command, EngineOptions& options) {
       ->group(kEngineGroup);
   add_value(command, "--compute", options.compute, "f32|bf16",
             "how activations are held (default: bf16 for bf16 and fp8 checkpoints, else f32)",
-            [](const char* flag, const std::string& text) {
-              return parse_float_type(flag, text) == DType::f32 ? ComputeType::f32 : ComputeType::bf16;
-            })
+            parse_float_type)
       ->group(kEngineGroup);
   add_value(command, "--cache-dtype", options.cache_dtype, "f32|bf16",
             "how the cache is held (default: as --compute)", parse_float_type)
@@ -247,21 +246,21 @@ void add_sampling_flags(CLI::App& command, SamplingFlags& flags) {
   command.add_flag("--ignore-eos", flags.ignore_eos, "go on where the model would end")->group(kGroup);
 }
 
-GenerationRequest make_request(const SamplingFlags& flags, const GenerationConfig& defaults) {
-  GenerationRequest request;
+GenerationRequest make_request(const SamplingFlags& flags, const Engine& engine) {
+  GenerationRequest request = engine.default_request();
   SamplingParams& sampling = request.sampling;
-  sampling.temperature = flags.temperature.value_or(defaults.temperature);
-  sampling.top_k = flags.top_k.value_or(static_cast<int32_t>(std::min(defaults.top_k, kMaxCount)));
-  sampling.top_p = flags.top_p.value_or(defaults.top_p);
-  sampling.min_p = flags.min_p.value_or(defaults.min_p);
-  sampling.repetition_penalty = flags.repetition_penalty.value_or(defaults.repetition_penalty);
+  sampling.temperature = flags.temperature.value_or(sampling.temperature);
+  sampling.top_k = flags.top_k.value_or(sampling.top_k);
+  sampling.top_p = flags.top_p.value_or(sampling.top_p);
+  sampling.min_p = flags.min_p.value_or(sampling.min_p);
+  sampling.repetition_penalty = flags.repetition_penalty.value_or(sampling.repetition_penalty);
   sampling.frequency_penalty = flags.frequency_penalty;
   sampling.presence_penalty = flags.presence_penalty;
   sampling.logit_bias = flags.logit_bias;
   sampling.seed = flags.seed ? *flags.seed : std::random_device{}();
   sampling.min_tokens = flags.min_tokens;
   sampling.logprobs = flags.logprobs;
-  request.max_tokens = flags.max_tokens.value_or(defaults.max_new_tokens.value_or(0));
+  if (flags.max_tokens) request.max_tokens = flags.max_tokens;
   request.stop = flags.stop;
   request.stop_ids = flags.stop_ids;
   request.ignore_eos = flags.ignore_eos;
@@ -287,24 +286,29 @@ void add_chat_flags(CLI::App& command, ChatFlags& flags) {
   effort->type_name("LEVEL")->group(kGroup);
 }
 
-Result<std::unique_ptr<Engine>> load_engine(const std::string& model, const EngineOptions& options) {
-  std::unique_ptr<Engine> engine;
+Result<std::unique_ptr<ModelRunner>> load_runner(const std::string& model, const EngineOptions& options) {
+  std::unique_ptr<ModelRunner> runner;
   {
     const WaitingLine waiting(fmt::format("loading {}", model));
-    ASSIGN_OR_RETURN(engine, Engine::load(model, options));
+    ASSIGN_OR_RETURN(runner, ModelRunner::load(model, options));
   }
-  const int64_t context = engine->options().context;
-  if (options.context == 0 && context < engine->config().max_position_embeddings) {
+  const int64_t context = runner->options().context;
+  if (options.context == 0 && context < runner->config().max_position_embeddings) {
     print_error(fmt::format("indexshare: note: memory bounds the context to {} of {} tokens\n", context,
-                            engine->config().max_position_embeddings));
+                            runner->config().max_position_embeddings));
   }
-  if (engine->memory_plan().weights.total() > engine->memory_bytes()) {
+  if (runner->memory_plan().weights.total() > runner->memory_bytes()) {
     print_error(
         fmt::format("indexshare: note: the weights take {}, more than the {} of memory: experts are read "
                     "from disk again and again, which is slow\n",
-                    bytes_text(engine->memory_plan().weights.total()), bytes_text(engine->memory_bytes())));
+                    bytes_text(runner->memory_plan().weights.total()), bytes_text(runner->memory_bytes())));
   }
-  return engine;
+  return runner;
+}
+
+Result<Engine> load_engine(const std::string& model, const EngineOptions& options) {
+  ASSIGN_OR_RETURN(std::unique_ptr<ModelRunner> runner, load_runner(model, options));
+  return Engine(std::move(runner));
 }
 
 }  // namespace indexshare::cli

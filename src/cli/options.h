@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "cli/app.h"
-#include "engine/engine.h"
-#include "engine/generate.h"
+#include "engine/model_runner.h"
+#include "indexshare/engine.h"
 
 namespace indexshare::cli {
 
@@ -21,7 +21,7 @@ int64_t parse_integer(std::string_view flag, std::string_view text, int64_t min,
 float parse_number(std::string_view flag, std::string_view text, float min, float max);
 int64_t parse_size(std::string_view flag, std::string_view text);              // "8G": bytes
 std::vector<int32_t> parse_ids(std::string_view flag, std::string_view text);  // "1,2,3"
-DType parse_float_type(std::string_view flag, std::string_view text);          // "f32" or "bf16"
+FloatType parse_float_type(std::string_view flag, std::string_view text);      // "f32" or "bf16"
 DType parse_stored_type(std::string_view flag, std::string_view text);         // also "f16" or "fp8"
 
 /// A flag whose value goes through `read`, a function of (flag, text), into `target`.
@@ -53,7 +53,8 @@ CLI::Option* add_integer(CLI::App& command, const char* flag, std::optional<Inte
   return add_integer_as<Integer>(command, flag, target, min, max, help);
 }
 
-/// The positional argument MODEL; the flags of the group "Engine", and those of them that memory depends on.
+/// The positional argument MODEL; the flags of the group "ModelRunner", and those of them that memory depends
+/// on.
 void add_model(CLI::App& command, std::string& model);
 void add_engine_flags(CLI::App& command, EngineOptions& options);
 void add_memory_flags(CLI::App& command, EngineOptions& options);
@@ -75,7 +76,7 @@ struct SamplingFlags {
 void add_sampling_flags(CLI::App& command, SamplingFlags& flags);
 
 /// A request without a prompt. Without --seed each call chooses another seed.
-GenerationRequest make_request(const SamplingFlags& flags, const GenerationConfig& defaults);
+GenerationRequest make_request(const SamplingFlags& flags, const Engine& engine);
 
 /// Flags of the group "Chat": what the template is told.
 struct ChatFlags {
@@ -85,7 +86,8 @@ struct ChatFlags {
 };
 void add_chat_flags(CLI::App& command, ChatFlags& flags);
 
-/// Engine::load, with a word on stderr if it takes long or if memory is short.
-Result<std::unique_ptr<Engine>> load_engine(const std::string& model, const EngineOptions& options);
+/// Engine::load, or ModelRunner::load, with a word on stderr if it takes long or if memory is short.
+Result<Engine> load_engine(const std::string& model, const EngineOptions& options);
+Result<std::unique_ptr<ModelRunner>> load_runner(const std::string& model, const EngineOptions& options);
 
 }  // namespace indexshare::cli

@@ -45,11 +45,11 @@ void check(const Options& options) {
   }
 }
 
-PerplexityOptions window_options(const Options& options, const Engine& engine) {
+PerplexityOptions window_options(const Options& options, const ModelRunner& runner) {
   const int64_t twice = 2 * options.stride.value_or(0);
   PerplexityOptions windows;
   windows.window =
-      options.window.value_or(std::min(std::max(kDefaultWindow, twice), engine.options().context));
+      options.window.value_or(std::min(std::max(kDefaultWindow, twice), runner.options().context));
   windows.stride = options.stride.value_or(windows.window / 2);
   return windows;
 }
@@ -114,13 +114,13 @@ Result<ExitCode> run(const Options& options) {
   } else {
     ASSIGN_OR_RETURN(tokens, read_token_file(*options.ids_file));
   }
-  ASSIGN_OR_RETURN(const std::unique_ptr<Engine> engine, load_engine(options.model, options.engine));
+  ASSIGN_OR_RETURN(const std::unique_ptr<ModelRunner> runner, load_runner(options.model, options.engine));
   if (options.file) {
-    ASSIGN_OR_RETURN(tokens, encode_plain(*engine, text));
+    ASSIGN_OR_RETURN(tokens, encode_plain(*runner, text));
   }
 
-  const PerplexityOptions windows = window_options(options, *engine);
-  Session session(*engine);
+  const PerplexityOptions windows = window_options(options, *runner);
+  Session session(*runner);
   ProgressLine line("scoring", "tokens");
   const auto progress = [&](int64_t done, int64_t total) {
     line.update(done, total);

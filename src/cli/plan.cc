@@ -131,7 +131,7 @@ std::vector<Change> changes(const Case& base, int64_t ram) {
   } else {
     offer("--batch 1", [](Case& c) { c.load.batch = 1; });
   }
-  offer("--cache-dtype bf16", [](Case& c) { c.engine.cache_dtype = DType::bf16; });
+  offer("--cache-dtype bf16", [](Case& c) { c.engine.cache_dtype = FloatType::bf16; });
   offer(fmt::format("--chunk {}", kSmallChunk),
         [](Case& c) { c.engine.chunk = std::min(c.engine.chunk, kSmallChunk); });
   offer("--dtype fp8", [](Case& c) { c.weights = weight_shapes(c.config, DType::fp8_e4m3); });
@@ -196,8 +196,8 @@ std::string report(const std::string& model, const Case& c, int64_t ram) {
   std::string text = fmt::format(
       "{}: weights {}, {} sequence{} of {} tokens, cache in {}, compute in {}, chunks of {}, {} thread{}\n\n",
       model, c.dtype, c.load.batch, c.load.batch == 1 ? "" : "s", c.load.context,
-      dtype_name(*c.engine.cache_dtype), *c.engine.compute == ComputeType::f32 ? "f32" : "bf16",
-      c.engine.chunk, c.engine.threads, c.engine.threads == 1 ? "" : "s");
+      float_type_name(*c.engine.cache_dtype), float_type_name(*c.engine.compute), c.engine.chunk,
+      c.engine.threads, c.engine.threads == 1 ? "" : "s");
   add_parts(text, "weights", plan.weights.total(), weight_parts(plan.weights));
   add_parts(text, "caches", plan.cache(),
             {{"", "latent rows", plan.latent_cache}, {"", "index keys", plan.index_cache}});
@@ -226,8 +226,8 @@ Json report_json(const std::string& model, const Case& c, int64_t ram) {
                {"batch", c.load.batch},
                {"threads", c.engine.threads},
                {"chunk", c.engine.chunk},
-               {"compute", *c.engine.compute == ComputeType::f32 ? "f32" : "bf16"},
-               {"cache_dtype", dtype_name(*c.engine.cache_dtype)},
+               {"compute", float_type_name(*c.engine.compute)},
+               {"cache_dtype", float_type_name(*c.engine.cache_dtype)},
                {"weights_bytes", plan.weights.total()},
                {"weights", parts_json(weight_parts(plan.weights))},
                {"mtp_bytes", plan.weights.mtp},

@@ -9,25 +9,23 @@ Json message(std::string_view role, std::string_view content) {
 }
 
 Result<ChatFormat> ChatFormat::create(const Engine& engine, ChatFlags flags, std::string_view instead) {
-  if (engine.tokenizer() == nullptr) {
+  if (!engine.info().has_tokenizer) {
     return make_error(
         "the model has no tokenizer.json: give it token ids (indexshare run MODEL --ids 1,2,3)");
   }
-  if (engine.chat_template() == nullptr) {
+  if (!engine.info().has_chat_template) {
     return make_error("the model has no chat template, so it continues text rather than answers: {}",
                       instead);
   }
-  ASSIGN_OR_RETURN(SpecialTokens tokens, load_special_tokens(engine.checkpoint()->directory()));
-  return ChatFormat(engine, std::move(flags), std::move(tokens));
+  return ChatFormat(engine, std::move(flags));
 }
 
 Result<std::vector<int32_t>> ChatFormat::encode(const Json& messages) const {
-  Json variables = {{"messages", messages}, {"add_generation_prompt", true}};
-  tokens_.add_to(variables);
+  Json variables = {{"messages", messages}};
   if (flags_.enable_thinking) variables["enable_thinking"] = *flags_.enable_thinking;
   if (flags_.reasoning_effort) variables["reasoning_effort"] = *flags_.reasoning_effort;
-  ASSIGN_OR_RETURN(const std::string text, engine_->chat_template()->render(variables));
-  return engine_->tokenizer()->encode(text);
+  ASSIGN_OR_RETURN(const std::string text, engine_->render_chat(dump_json(variables)));
+  return engine_->encode(text);
 }
 
 }  // namespace indexshare::cli

@@ -8,9 +8,8 @@
 
 #include "base/json.h"
 #include "cli/options.h"
-#include "engine/engine.h"
+#include "indexshare/engine.h"
 #include "indexshare/result.h"
-#include "text/chat_template.h"
 
 namespace indexshare::cli {
 
@@ -27,12 +26,10 @@ class ChatFormat {
   Result<std::vector<int32_t>> encode(const Json& messages) const;
 
  private:
-  ChatFormat(const Engine& engine, ChatFlags flags, SpecialTokens tokens)
-      : engine_(&engine), flags_(std::move(flags)), tokens_(std::move(tokens)) {}
+  ChatFormat(const Engine& engine, ChatFlags flags) : engine_(&engine), flags_(std::move(flags)) {}
 
   const Engine* engine_;
   ChatFlags flags_;
-  SpecialTokens tokens_;
 };
 
 }  // namespace indexshare::cli

@@ -54,10 +54,10 @@ Result<std::vector<int32_t>> encode_prompt(const Engine& engine, const Options& 
                                            const std::string& text) {
   if (options.ids) return *options.ids;
   if (options.raw) {
-    if (engine.tokenizer() == nullptr) {
+    if (!engine.info().has_tokenizer) {
       return make_error("{} has no tokenizer.json: give the prompt as token ids, with --ids", options.model);
     }
-    return engine.tokenizer()->encode(text);
+    return engine.encode(text);
   }
   ASSIGN_OR_RETURN(const ChatFormat format,
                    ChatFormat::create(engine, options.chat, "add --raw to have the prompt continued"));
@@ -70,16 +70,16 @@ Result<std::vector<int32_t>> encode_prompt(const Engine& engine, const Options& 
 Result<ExitCode> run(const Options& options) {
   const Interrupt interrupt;
   ASSIGN_OR_RETURN(const std::string text, read_prompt(options));
-  ASSIGN_OR_RETURN(const std::unique_ptr<Engine> engine, load_engine(options.model, options.engine));
-  GenerationRequest request = make_request(options.sampling, engine->generation_config());
-  ASSIGN_OR_RETURN(request.prompt, encode_prompt(*engine, options, text));
+  ASSIGN_OR_RETURN(Engine engine, load_engine(options.model, options.engine));
+  GenerationRequest request = make_request(options.sampling, engine);
+  ASSIGN_OR_RETURN(request.prompt, encode_prompt(engine, options, text));
 
-  Session session(*engine);
-  AnswerStream stream(*engine);
+  AnswerStream stream(engine);
   ProgressLine reading("reading the prompt", "tokens");
   ProgressLine generating("generating", "tokens");
   int64_t count = 0;
-  const auto on_piece = [&](const GeneratedPiece& piece) {
+  GenerationCallbacks callbacks;
+  callbacks.on_piece = [&](const GeneratedPiece& piece) {
     reading.clear();
     ++count;
     if (options.json) {
@@ -89,16 +89,16 @@ Result<ExitCode> run(const Options& options) {
     }
     return !interrupt.requested();
   };
-  const auto on_prompt = [&](int64_t done, int64_t total) {
+  callbacks.on_prompt = [&](int64_t done, int64_t total) {
     reading.update(done, total);
     return !interrupt.requested();
   };
-  ASSIGN_OR_RETURN(const GenerationResult result, generate(session, request, on_piece, on_prompt));
+  ASSIGN_OR_RETURN(const GenerationResult result, engine.generate(request, std::move(callbacks)));
   reading.clear();
   generating.clear();
 
   if (options.json) {
-    RETURN_IF_ERROR(print(dump_json(answer_json(*engine, request, result)) + "\n"));
+    RETURN_IF_ERROR(print(dump_json(answer_json(engine, request, result)) + "\n"));
   } else {
     RETURN_IF_ERROR(stream.finish());
     if (!options.quiet) print_error(statistics_line(result) + "\n");

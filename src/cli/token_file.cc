@@ -32,11 +32,11 @@ Result<std::vector<int32_t>> parse_token_file(std::string_view text, std::string
   return ids;
 }
 
-Result<std::vector<int32_t>> encode_plain(const Engine& engine, std::string_view text) {
-  if (engine.tokenizer() == nullptr) {
+Result<std::vector<int32_t>> encode_plain(const ModelRunner& runner, std::string_view text) {
+  if (runner.tokenizer() == nullptr) {
     return make_error("the model has no tokenizer.json: give token ids instead of text");
   }
-  return engine.tokenizer()->encode(text);
+  return runner.tokenizer()->encode(text);
 }
 
 }  // namespace indexshare::cli

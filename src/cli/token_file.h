@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/engine.h"
+#include "engine/model_runner.h"
 #include "indexshare/result.h"
 
 namespace indexshare::cli {
@@ -19,6 +19,6 @@ Result<std::vector<int32_t>> read_token_file(const std::string& path);
 Result<std::vector<int32_t>> parse_token_file(std::string_view text, std::string_view source);
 
 /// Plain text to ids, without a chat template. Fails where the model has no tokenizer.
-Result<std::vector<int32_t>> encode_plain(const Engine& engine, std::string_view text);
+Result<std::vector<int32_t>> encode_plain(const ModelRunner& runner, std::string_view text);
 
 }  // namespace indexshare::cli

@@ -1,88 +1,376 @@
-#include "engine/engine.h"
+#include "indexshare/engine.h"
 
-#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <thread>
 #include <utility>
 
 #include "base/error.h"
-#include "checkpoint/bind_weights.h"
+#include "base/json.h"
+#include "cache/session_file.h"
+#include "engine/engine_loop.h"
 
 namespace indexshare {
+namespace {
 
-Result<std::unique_ptr<Engine>> Engine::create(Config config, Weights weights, const EngineOptions& options) {
-  return build(std::move(config), std::move(weights), options, /*mapped=*/false, /*tokenizer_bytes=*/0);
+ModelInfo describe(const ModelRunner& runner) {
+  const Config& config = runner.config();
+  ModelInfo info;
+  if (runner.checkpoint() != nullptr) info.path = runner.checkpoint()->directory().string();
+  info.schedule = config.schedule();
+  info.layers = config.num_hidden_layers;
+  info.vocab_size = config.vocab_size;
+  info.index_topk = config.index_topk;
+  info.context = runner.options().context;
+  info.stop_ids = runner.stop_ids();
+  info.bos_id = runner.generation_config().bos_token_id;
+  info.pad_id = runner.generation_config().pad_token_id;
+  info.has_tokenizer = runner.tokenizer() != nullptr;
+  info.has_chat_template = runner.chat_template() != nullptr;
+  info.isa = runner.backend().isa();
+  info.options = runner.options();
+  info.memory_bytes = runner.memory_plan().total();
+  const CacheLayout& layout = runner.pool().layout();
+  info.cache_bytes_per_token = layout.latent_bytes_per_token() + layout.index_bytes_per_token();
+  return info;
 }
 
-Result<std::unique_ptr<Engine>> Engine::build(Config config, Weights weights, const EngineOptions& options,
-                                              bool mapped, int64_t tokenizer_bytes) {
-  ASSIGN_OR_RETURN(const cpu::Kernels* kernels, cpu::choose_kernels());
-  ASSIGN_OR_RETURN(EngineOptions o, resolve_options(options, config, weights));
-  const CacheLayout layout = cache_layout(config, *o.cache_dtype, o.index_keys);
-  const auto plan = [&] {
-    return plan_memory(config, weights, *kernels, o,
-                       {.context = o.context, .batch = 1, .tokenizer_bytes = tokenizer_bytes});
+Error no_tokenizer() {
+  return make_error(ErrorCode::unsupported, "the model has no tokenizer.json: it takes token ids alone");
+}
+
+}  // namespace
+
+// The engine's thread, and what is handed to it.
+class Engine::Impl {
+ public:
+  explicit Impl(std::unique_ptr<ModelRunner> runner)
+      : runner_(std::move(runner)), info_(describe(*runner_)), loop_(*runner_), thread_([this] { work(); }) {}
+
+  ~Impl() {
+    {
+      const std::lock_guard lock(mutex_);
+      closing_ = true;
+    }
+    changed_.notify_one();
+    thread_.join();
+  }
+
+  ModelRunner& runner() { return *runner_; }
+  const ModelInfo& info() const { return info_; }
+
+  Result<RequestId> submit(GenerationRequest request, GenerationCallbacks callbacks) {
+    RETURN_IF_ERROR(check_request(request, *runner_));
+    const RequestId id = next_id_.fetch_add(1);
+    auto active = std::make_unique<ActiveRequest>(id, std::move(request), std::move(callbacks), *runner_);
+    {
+      const std::lock_guard lock(mutex_);
+      const EngineOptions& options = runner_->options();
+      if (options.max_waiting > 0 && unfinished_ >= options.max_running + options.max_waiting) {
+        return make_error(ErrorCode::busy, "{} requests are waiting already: try again later",
+                          options.max_waiting);
+      }
+      ++unfinished_;
+      submitted_.push_back(std::move(active));
+    }
+    changed_.notify_one();
+    return id;
+  }
+
+  void cancel(RequestId id) {
+    {
+      const std::lock_guard lock(mutex_);
+      cancelled_.push_back(id);
+    }
+    changed_.notify_one();
+  }
+
+  void run_exclusive(const std::function<void(EngineLoop&)>& task) {
+    std::unique_lock lock(mutex_);
+    bool done = false;
+    tasks_.push_back({&task, &done});
+    changed_.notify_one();
+    task_done_.wait(lock, [&] { return done; });
+  }
+
+  EngineStatistics statistics() const {
+    const std::lock_guard lock(mutex_);
+    EngineStatistics now = statistics_;
+    now.waiting += std::ssize(submitted_);
+    return now;
+  }
+
+ private:
+  struct Task {
+    const std::function<void(EngineLoop&)>* run;
+    bool* done;
   };
-  const int64_t memory = memory_limit(o);
-  RETURN_IF_ERROR(fit_memory(plan(), layout, memory, mapped, /*asked=*/options.context > 0, o));
-  auto engine = std::unique_ptr<Engine>(new Engine());
-  engine->options_ = o;
-  engine->memory_plan_ = plan();
-  engine->memory_bytes_ = memory;
-  config.latent_norm_eps = o.latent_norm_eps;
-  engine->generation_config_.eos_token_ids = config.eos_token_ids;
-  engine->backend_ = std::make_unique<cpu::CpuBackend>(*kernels, o.threads, *o.compute, o.numa_nodes);
-  engine->model_ = std::make_unique<Model>(std::move(config), std::move(weights), *engine->backend_);
-  engine->pool_ = std::make_unique<PagePool>(layout, o.cache_bytes, /*spread=*/o.numa_nodes > 1);
-  engine->collect_markers();
-  return engine;
-}
 
-Result<std::unique_ptr<Engine>> Engine::load(const std::filesystem::path& directory,
-                                             const EngineOptions& options) {
-  ASSIGN_OR_RETURN(Config config, load_config(directory));
-  ASSIGN_OR_RETURN(GenerationConfig generation_config, load_generation_config(directory, config));
-  std::optional<Tokenizer> tokenizer;
-  int64_t tokenizer_bytes = 0;
-  if (const auto file = directory / "tokenizer.json"; std::filesystem::exists(file)) {
-    ASSIGN_OR_RETURN(tokenizer, Tokenizer::load(file));
-    std::error_code ignored;
-    tokenizer_bytes = static_cast<int64_t>(std::filesystem::file_size(file, ignored));
-    if (tokenizer->vocab_size() > config.vocab_size) {
-      return make_error("{} has {} tokens, more than vocab_size {} of config.json", file.string(),
-                        tokenizer->vocab_size(), config.vocab_size);
+  void work() {
+    while (take_messages()) {
+      if (!loop_.is_idle()) loop_.step();
+      end_requests();
     }
+    loop_.cancel_all();
+    end_requests();
   }
-  ASSIGN_OR_RETURN(std::optional<ChatTemplate> chat_template, load_chat_template(directory));
-  ASSIGN_OR_RETURN(std::shared_ptr<const Checkpoint> checkpoint, Checkpoint::open(directory));
-  ASSIGN_OR_RETURN(Weights weights, bind_weights(config, checkpoint));
-  ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine, build(std::move(config), std::move(weights), options,
-                                                         /*mapped=*/true, tokenizer_bytes));
-  engine->generation_config_ = std::move(generation_config);
-  engine->tokenizer_ = std::move(tokenizer);
-  engine->chat_template_ = std::move(chat_template);
-  engine->checkpoint_ = std::move(checkpoint);
-  engine->collect_markers();
-  return engine;
-}
 
-void Engine::collect_markers() {
-  stop_ids_ = generation_config_.eos_token_ids;
-  for (const int32_t id : config().eos_token_ids) stop_ids_.push_back(id);
-  if (tokenizer_) {
-    for (const char* marker : {"<|endoftext|>", "<|user|>", "<|observation|>"}) {
-      if (const auto id = tokenizer_->token_id(marker)) stop_ids_.push_back(*id);
+  // Whoever is told that a request has ended finds it counted.
+  void end_requests() {
+    const auto ended = loop_.take_ended();
+    {
+      const std::lock_guard lock(mutex_);
+      statistics_ = loop_.statistics();
+      unfinished_ -= std::ssize(ended);
     }
-    markers_ = {.think = tokenizer_->token_id("<think>"), .end_think = tokenizer_->token_id("</think>")};
+    for (const auto& request : ended) request->end();
   }
-  std::sort(stop_ids_.begin(), stop_ids_.end());
-  stop_ids_.erase(std::unique(stop_ids_.begin(), stop_ids_.end()), stop_ids_.end());
+
+  // Waits until there is something to do; false when it is time to leave.
+  bool take_messages() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] {
+      return closing_ || !submitted_.empty() || !cancelled_.empty() || !tasks_.empty() || !loop_.is_idle();
+    });
+    auto submitted = std::exchange(submitted_, {});
+    const auto cancelled = std::exchange(cancelled_, {});
+    const auto tasks = std::exchange(tasks_, {});
+    statistics_.waiting += std::ssize(submitted);
+    const bool stay = !closing_;
+    lock.unlock();
+    for (auto& request : submitted) loop_.submit(std::move(request));
+    for (const RequestId id : cancelled) loop_.cancel(id);
+    for (const Task& task : tasks) {
+      (*task.run)(loop_);
+      lock.lock();
+      *task.done = true;
+      lock.unlock();
+      task_done_.notify_all();
+    }
+    return stay;
+  }
+
+  std::unique_ptr<ModelRunner> runner_;
+  ModelInfo info_;
+  EngineLoop loop_;  // the thread's own
+  std::atomic<RequestId> next_id_{1};
+
+  mutable std::mutex mutex_;  // of all below
+  std::condition_variable changed_, task_done_;
+  std::vector<std::unique_ptr<ActiveRequest>> submitted_;
+  std::vector<RequestId> cancelled_;
+  std::vector<Task> tasks_;
+  EngineStatistics statistics_ = loop_.statistics();
+  int64_t unfinished_ = 0;  // requests
+  bool closing_ = false;
+
+  std::thread thread_;  // last, as it begins at once
+};
+
+Engine::Engine(std::unique_ptr<ModelRunner> runner) : impl_(std::make_unique<Impl>(std::move(runner))) {}
+Engine::Engine(Engine&&) noexcept = default;
+Engine& Engine::operator=(Engine&&) noexcept = default;
+Engine::~Engine() = default;
+
+Result<Engine> Engine::load(const std::filesystem::path& directory, const EngineOptions& options) {
+  ASSIGN_OR_RETURN(std::unique_ptr<ModelRunner> runner, ModelRunner::load(directory, options));
+  return Engine(std::move(runner));
 }
 
-Tensor Engine::forward(const Batch& batch, Probe* probe) {
-  const auto rows = static_cast<int64_t>(batch.logit_rows.size());
-  logits_.resize(rows * config().vocab_size);
-  const Tensor logits(logits_.data(), rows, config().vocab_size);
-  model_->forward(batch, workspace_, logits, probe);
-  return logits;
+const ModelInfo& Engine::info() const {
+  return impl_->info();
+}
+
+const ModelRunner& Engine::runner() const {
+  return impl_->runner();
+}
+
+GenerationRequest Engine::default_request() const {
+  const GenerationConfig& defaults = runner().generation_config();
+  GenerationRequest request;
+  request.sampling.temperature = defaults.temperature;
+  request.sampling.top_k = static_cast<int32_t>(std::min<int64_t>(defaults.top_k, info().vocab_size));
+  request.sampling.top_p = defaults.top_p;
+  request.sampling.min_p = defaults.min_p;
+  request.sampling.repetition_penalty = defaults.repetition_penalty;
+  request.max_tokens = defaults.max_new_tokens;
+  return request;
+}
+
+Result<std::vector<int32_t>> Engine::encode(std::string_view text, bool plain) const {
+  const Tokenizer* tokenizer = runner().tokenizer();
+  if (tokenizer == nullptr) return no_tokenizer();
+  return tokenizer->encode(text, plain ? SpecialText::plain : SpecialText::parse);
+}
+
+Result<std::string> Engine::decode(std::span<const int32_t> ids, bool skip_special) const {
+  const Tokenizer* tokenizer = runner().tokenizer();
+  if (tokenizer == nullptr) return no_tokenizer();
+  return tokenizer->decode(ids, skip_special);
+}
+
+Result<std::string> Engine::token_bytes(int32_t id) const {
+  const Tokenizer* tokenizer = runner().tokenizer();
+  if (tokenizer == nullptr) return no_tokenizer();
+  return std::string(tokenizer->token_bytes(id));
+}
+
+Result<std::string> Engine::render_chat(std::string_view variables) const {
+  ASSIGN_OR_RETURN(Json json, parse_json(variables, "the template's variables"));
+  if (!json.is_object()) {
+    return make_error("the template's variables are {}, expected an object", json_kind(json));
+  }
+  return runner().render_chat(std::move(json));
+}
+
+Result<RequestId> Engine::submit(GenerationRequest request, GenerationCallbacks callbacks) {
+  return impl_->submit(std::move(request), std::move(callbacks));
+}
+
+void Engine::cancel(RequestId id) {
+  impl_->cancel(id);
+}
+
+Result<GenerationResult> Engine::generate(GenerationRequest request, GenerationCallbacks callbacks) {
+  std::mutex mutex;
+  std::condition_variable ended;
+  std::optional<Result<GenerationResult>> result;
+  callbacks.on_end = [&, on_end = std::move(callbacks.on_end)](Result<GenerationResult> r) {
+    if (on_end) on_end(r);
+    const std::lock_guard lock(mutex);
+    result.emplace(std::move(r));
+    ended.notify_one();
+  };
+  ASSIGN_OR_RETURN(const RequestId id, submit(std::move(request), std::move(callbacks)));
+  (void)id;
+  std::unique_lock lock(mutex);
+  ended.wait(lock, [&] { return result.has_value(); });
+  return std::move(*result);
+}
+
+Result<void> Engine::save_session(const std::filesystem::path& file, std::span<const int32_t> tokens) {
+  ASSIGN_OR_RETURN(const std::string fingerprint, runner().fingerprint());
+  if (!info().options.reuse_prefixes) {
+    return make_error(ErrorCode::unsupported, "sessions need an engine that reuses prefixes");
+  }
+  GenerationRequest request;
+  request.prompt.assign(tokens.begin(), tokens.end());
+  request.max_tokens = 0;
+  ASSIGN_OR_RETURN(const GenerationResult read, generate(std::move(request)));
+  (void)read;
+  SequenceCache cache(impl_->runner().pool());
+  impl_->run_exclusive([&](EngineLoop& loop) { cache = loop.attach(tokens); });
+  Result<void> saved =
+      make_error(ErrorCode::out_of_memory, "{}: other requests have taken the pages that were to be saved",
+                 file.string());
+  // The pages are held, and no one writes to them any more: the engine's thread goes on in the meantime.
+  if (cache.length() == std::ssize(tokens))
+    saved = indexshare::save_session(file, cache, tokens, fingerprint);
+  impl_->run_exclusive([&](EngineLoop&) { cache.truncate(0); });
+  return saved;
+}
+
+Result<std::vector<int32_t>> Engine::restore_session(const std::filesystem::path& file) {
+  ASSIGN_OR_RETURN(const std::string fingerprint, runner().fingerprint());
+  ASSIGN_OR_RETURN(const SessionFile session, SessionFile::open(file, fingerprint, info().vocab_size));
+  Result<void> restored;
+  impl_->run_exclusive([&](EngineLoop& loop) {
+    const Result<SequenceCache> cache = session.restore(impl_->runner().pool());
+    if (!cache.ok()) {
+      restored = cache.error();
+    } else {
+      loop.keep(session.tokens(), *cache);
+    }
+  });
+  RETURN_IF_ERROR(restored);
+  return std::vector<int32_t>(session.tokens().begin(), session.tokens().end());
+}
+
+EngineStatistics Engine::statistics() const {
+  return impl_->statistics();
+}
+
+void Engine::run_exclusive(const std::function<void(ModelRunner&)>& task) {
+  impl_->run_exclusive([&](EngineLoop&) { task(impl_->runner()); });
+}
+
+struct Stream::State {
+  std::function<void()> cancel;
+  mutable std::mutex mutex;
+  std::condition_variable changed;
+  std::deque<GeneratedPiece> pieces;
+  int64_t prompt_done = 0;
+  std::optional<Result<GenerationResult>> result;
+};
+
+Result<Stream> Engine::stream(GenerationRequest request) {
+  auto state = std::make_shared<Stream::State>();
+  GenerationCallbacks callbacks;
+  callbacks.on_prompt = [state](int64_t done, int64_t) {
+    const std::lock_guard lock(state->mutex);
+    state->prompt_done = done;
+    return true;
+  };
+  callbacks.on_piece = [state](const GeneratedPiece& piece) {
+    const std::lock_guard lock(state->mutex);
+    state->pieces.push_back(piece);
+    state->changed.notify_all();
+    return true;
+  };
+  callbacks.on_end = [state](Result<GenerationResult> result) {
+    const std::lock_guard lock(state->mutex);
+    state->result.emplace(std::move(result));
+    state->changed.notify_all();
+  };
+  ASSIGN_OR_RETURN(const RequestId id, submit(std::move(request), std::move(callbacks)));
+  state->cancel = [impl = impl_.get(), id] { impl->cancel(id); };
+  return Stream(std::move(state));
+}
+
+Stream::Stream(std::shared_ptr<State> state) : state_(std::move(state)) {}
+Stream::Stream(Stream&&) noexcept = default;
+Stream& Stream::operator=(Stream&& other) noexcept {
+  std::swap(state_, other.state_);
+  return *this;
+}
+
+Stream::~Stream() {
+  if (state_) cancel();
+}
+
+std::optional<GeneratedPiece> Stream::next() {
+  std::unique_lock lock(state_->mutex);
+  state_->changed.wait(lock, [this] { return !state_->pieces.empty() || state_->result; });
+  if (state_->pieces.empty()) return std::nullopt;
+  GeneratedPiece piece = std::move(state_->pieces.front());
+  state_->pieces.pop_front();
+  return piece;
+}
+
+bool Stream::wait_for(std::chrono::nanoseconds timeout) {
+  std::unique_lock lock(state_->mutex);
+  return state_->changed.wait_for(lock, timeout,
+                                  [this] { return !state_->pieces.empty() || state_->result; });
+}
+
+int64_t Stream::prompt_tokens_done() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->prompt_done;
+}
+
+void Stream::cancel() {
+  std::unique_lock lock(state_->mutex);
+  if (state_->result) return;
+  lock.unlock();
+  state_->cancel();
+}
+
+Result<GenerationResult> Stream::result() {
+  std::unique_lock lock(state_->mutex);
+  state_->changed.wait(lock, [this] { return state_->result.has_value(); });
+  return std::move(*state_->result);
 }
 
 }  // namespace indexshare

@@ -12,6 +12,7 @@ namespace {
 constexpr int kMaxThreads = 1024;
 constexpr int kMaxNodes = 64;
 constexpr int64_t kMaxChunk = int64_t{1} << 20;
+constexpr int64_t kMaxRunning = 4096;
 
 Result<void> check(const EngineOptions& o, const Config& config) {
   if (o.threads < 0 || o.threads > kMaxThreads) {
@@ -32,13 +33,17 @@ Result<void> check(const EngineOptions& o, const Config& config) {
   if (o.cache_bytes < 0) {
     return make_error("{}cache-memory is {}, expected 0 or more bytes", o.prefix, o.cache_bytes);
   }
+  if (o.max_running < 1 || o.max_running > kMaxRunning) {
+    return make_error("{}max-running is {}, expected 1 to {} requests", o.prefix, o.max_running, kMaxRunning);
+  }
+  if (o.max_waiting < 0) {
+    return make_error("{}max-waiting is {}, expected 0 (any number) or more requests", o.prefix,
+                      o.max_waiting);
+  }
   if (o.ram_bytes < 0) return make_error("{}ram is {}, expected 0 or more bytes", o.prefix, o.ram_bytes);
   if (!(o.latent_norm_eps > 0 && o.latent_norm_eps < 1)) {
     return make_error("{}latent-norm-eps is {}, expected a number between 0 and 1", o.prefix,
                       o.latent_norm_eps);
-  }
-  if (o.cache_dtype && o.cache_dtype != DType::f32 && o.cache_dtype != DType::bf16) {
-    return make_error("{}cache-dtype is {}, expected f32 or bf16", o.prefix, dtype_name(*o.cache_dtype));
   }
   return {};
 }
@@ -59,8 +64,8 @@ Result<EngineOptions> resolve_options(const EngineOptions& options, const Config
   if (o.threads == 0) o.threads = std::min(available_cpus(), kMaxThreads);
   if (o.numa_nodes == 0) o.numa_nodes = numa_nodes();
   if (o.context == 0) o.context = config.max_position_embeddings;
-  if (!o.compute) o.compute = is_low_precision(weights) ? ComputeType::bf16 : ComputeType::f32;
-  if (!o.cache_dtype) o.cache_dtype = *o.compute == ComputeType::bf16 ? DType::bf16 : DType::f32;
+  if (!o.compute) o.compute = is_low_precision(weights) ? FloatType::bf16 : FloatType::f32;
+  if (!o.cache_dtype) o.cache_dtype = o.compute;
   return o;
 }
 

@@ -42,7 +42,7 @@ cpu::Workload workload(const Config& config, const Weights& weights, const Engin
   cpu::Workload work;
   work.rows = rows;
   work.context = context;
-  work.cache_dtype = *options.cache_dtype;
+  work.cache_dtype = dtype_of(*options.cache_dtype);
   work.index_keys = options.index_keys;
   work.heads = head_shape(config);
   work.index_heads = config.index_n_heads;
@@ -63,7 +63,7 @@ int64_t tokens_in(int64_t bytes, const CacheLayout& layout) {
 MemoryPlan plan_memory(const Config& config, const Weights& weights, const cpu::Kernels& kernels,
                        const EngineOptions& options, const MemoryLoad& load) {
   const int64_t rows = std::max(std::min(options.chunk, load.context), load.batch);
-  const CacheLayout layout = cache_layout(config, *options.cache_dtype, options.index_keys);
+  const CacheLayout layout = cache_layout(config, dtype_of(*options.cache_dtype), options.index_keys);
   const int64_t pages = (load.context + kPageTokens - 1) / kPageTokens * load.batch;
   MemoryPlan plan;  // a slab of the page pool takes no memory where its pages are not in use
   plan.weights = weight_bytes(config, weights);

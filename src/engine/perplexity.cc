@@ -8,9 +8,10 @@
 namespace indexshare {
 namespace {
 
-Result<void> check(std::span<const int32_t> tokens, const PerplexityOptions& options, const Engine& engine) {
-  const int64_t context = engine.options().context;
-  const int64_t vocab_size = engine.config().vocab_size;
+Result<void> check(std::span<const int32_t> tokens, const PerplexityOptions& options,
+                   const ModelRunner& runner) {
+  const int64_t context = runner.options().context;
+  const int64_t vocab_size = runner.config().vocab_size;
   if (tokens.size() < 2) return make_error("{} token(s) to score, expected at least 2", tokens.size());
   for (size_t i = 0; i < tokens.size(); ++i) {
     if (tokens[i] >= 0 && tokens[i] < vocab_size) continue;
@@ -86,7 +87,7 @@ double log_probability(std::span<const float> logits, int32_t id) {
 
 Result<PerplexityResult> score_tokens(Session& session, std::span<const int32_t> tokens,
                                       const PerplexityOptions& options, Progress progress) {
-  RETURN_IF_ERROR(check(tokens, options, session.engine()));
+  RETURN_IF_ERROR(check(tokens, options, session.runner()));
   PerplexityResult result;
   const std::vector<ScoredWindow> windows = cut_windows(std::ssize(tokens), options);
   int64_t total = 0, done = 0;

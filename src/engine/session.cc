@@ -39,14 +39,14 @@ void Session::truncate(int64_t length) {
 Result<int64_t> Session::append(std::span<const int32_t> tokens, LogitsFor wanted,
                                 FunctionRef<void(int64_t first, Tensor logits)> on_logits, Progress progress,
                                 Probe* probe) {
-  const int64_t vocab_size = engine_->config().vocab_size;
-  const int64_t context = engine_->options().context;
+  const int64_t vocab_size = runner_->config().vocab_size;
+  const int64_t context = runner_->options().context;
   const int64_t total = std::ssize(tokens);
   RETURN_IF_ERROR(check_tokens(tokens, vocab_size));
   if (std::ssize(tokens_) + total > context) {
     return make_error("{} tokens are more than the context of {}", std::ssize(tokens_) + total, context);
   }
-  int64_t chunk = engine_->options().chunk;
+  int64_t chunk = runner_->options().chunk;
   if (wanted == LogitsFor::all) {
     const int64_t row_bytes = vocab_size * static_cast<int64_t>(sizeof(float));
     chunk = std::min(chunk, std::max<int64_t>(1, kLogitBytes / row_bytes));
@@ -57,10 +57,10 @@ Result<int64_t> Session::append(std::span<const int32_t> tokens, LogitsFor wante
         tokens.subspan(static_cast<size_t>(done), static_cast<size_t>(std::min(chunk, total - done)));
     RETURN_IF_ERROR(cache_.extend(std::ssize(part)));
     const bool last = done + std::ssize(part) == total;
-    BatchBuilder& builder = engine_->builder();
+    BatchBuilder& builder = runner_->builder();
     builder.clear();
     builder.add(cache_, part, wanted == LogitsFor::last && !last ? LogitsFor::none : wanted);
-    const Tensor logits = engine_->forward(builder.batch(), probe);
+    const Tensor logits = runner_->forward(builder.batch(), probe);
     tokens_.insert(tokens_.end(), part.begin(), part.end());
     if (logits.rows > 0) on_logits(done + std::ssize(part) - logits.rows, logits);
     done += std::ssize(part);

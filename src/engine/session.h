@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/function_ref.h"
-#include "engine/engine.h"
+#include "engine/model_runner.h"
 
 namespace indexshare {
 
@@ -16,11 +16,11 @@ using Progress = FunctionRef<bool(int64_t done, int64_t total)>;
 
 class Session {
  public:
-  explicit Session(Engine& engine) : engine_(&engine), cache_(engine.pool()) {
-    tokens_.reserve(static_cast<size_t>(engine.options().context));  // so that appending never allocates
+  explicit Session(ModelRunner& runner) : runner_(&runner), cache_(runner.pool()) {
+    tokens_.reserve(static_cast<size_t>(runner.options().context));  // so that appending never allocates
   }
 
-  Engine& engine() const { return *engine_; }
+  ModelRunner& runner() const { return *runner_; }
   std::span<const int32_t> tokens() const { return tokens_; }
 
   /// Keeps the longest common beginning with `tokens`, but never all of them, since the last one's logits
@@ -39,7 +39,7 @@ class Session {
                          Probe* probe = nullptr);
 
  private:
-  Engine* engine_;
+  ModelRunner* runner_;
   SequenceCache cache_;
   std::vector<int32_t> tokens_;
 };

@@ -19,11 +19,16 @@ size_t overlap(std::string_view text, std::string_view stop) {
 std::string StopMatcher::push(std::string_view text) {
   if (stopped_) return {};
   held_ += text;
-  size_t end = std::string::npos;
-  for (const std::string& stop : stops_) end = std::min(end, held_.find(stop));
-  if (end != std::string::npos) {
+  size_t first = std::string::npos;
+  for (const std::string& stop : stops_) {
+    if (const size_t at = held_.find(stop); at < first) {
+      first = at;
+      met_ = stop;
+    }
+  }
+  if (first != std::string::npos) {
     stopped_ = true;
-    held_.resize(end);
+    held_.resize(first + (include_ ? met_.size() : 0));
     return std::exchange(held_, {});
   }
   size_t keep = 0;

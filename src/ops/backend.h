@@ -8,6 +8,7 @@
 
 #include "base/tensor.h"
 #include "formats/matrix.h"
+#include "indexshare/options.h"
 #include "ops/batch.h"
 #include "ops/profile.h"
 
@@ -17,7 +18,8 @@ namespace indexshare {
 /// `exact`: never rounded (router and index weights, config key moe_router_dtype).
 enum class Rounding : uint8_t { activation, exact };
 
-enum class ComputeType : uint8_t { f32, bf16 };
+/// What activations are held in.
+using ComputeType = FloatType;
 
 /// The angles of the rotary embedding for each token of a batch (MODEL: 3.2).
 struct Rotation {

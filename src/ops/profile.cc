@@ -2,25 +2,12 @@
 
 namespace indexshare {
 
-int64_t Profile::total_flops() const {
-  int64_t total = 0;
-  for (const int64_t flops : flops_) total += flops;
-  return total;
-}
-
-double Profile::total_seconds() const {
-  Clock::duration total{};
-  for (const Clock::duration time : time_) total += time;
-  return std::chrono::duration<double>(total).count();
-}
-
-Profile Profile::since(const Profile& earlier) const {
-  Profile difference = *this;
+Work Profile::work() const {
+  Work work{.part_seconds = {}, .part_flops = flops_};
   for (size_t i = 0; i < kParts; ++i) {
-    difference.flops_[i] -= earlier.flops_[i];
-    difference.time_[i] -= earlier.time_[i];
+    work.part_seconds[i] = std::chrono::duration<double>(time_[i]).count();
   }
-  return difference;
+  return work;
 }
 
 // Books the time since the last switch on the part that ran, and returns it.

@@ -29,10 +29,6 @@ bool has_penalties(const SamplingParams& params) {
          params.presence_penalty != 0.0f;
 }
 
-void remove_non_numbers(std::span<float> logits) {
-  for (float& x : logits) x = std::isnan(x) ? -kInfinity : std::min(x, kLargest);
-}
-
 // The lowest id among the largest logits.
 int32_t argmax(std::span<const float> logits) {
   return static_cast<int32_t>(std::max_element(logits.begin(), logits.end()) - logits.begin());
@@ -107,6 +103,24 @@ std::optional<size_t> draw_index(std::span<const double> cumulative, double tota
 
 }  // namespace
 
+void remove_non_numbers(std::span<float> logits) {
+  for (float& x : logits) x = std::isnan(x) ? -kInfinity : std::min(x, kLargest);
+}
+
+LogprobReport report_logprobs(std::span<const float> logits, int32_t id, int32_t top, SamplerWorkspace& ws) {
+  ws.top.clear();
+  const float largest = logits[static_cast<size_t>(argmax(logits))];
+  const float chosen = logits[static_cast<size_t>(id)];
+  const int64_t rank =
+      1 + std::count_if(logits.begin(), logits.end(), [chosen](float x) { return x > chosen; });
+  if (largest == -kInfinity) return {.logprob = -kInfinity, .rank = rank, .top = {}};
+  const double log_sum = double{largest} + std::log(sum_of_exp(logits, largest, 1.0, -kInfinity));
+  const auto logprob = [&](float logit) { return static_cast<float>(double{logit} - log_sum); };
+  select_best(logits, static_cast<size_t>(top), -kInfinity, ws.candidates);
+  for (const Candidate& c : ws.candidates) ws.top.push_back({c.id, logprob(c.logit)});
+  return {.logprob = logprob(chosen), .rank = rank, .top = ws.top};
+}
+
 Sampler::Sampler(SamplingParams params, int64_t vocab_size, std::span<const int32_t> prompt)
     : params_(std::move(params)) {
   if (!has_penalties(params_)) return;
@@ -141,7 +155,12 @@ SampledToken Sampler::sample(std::span<float> logits, int64_t position, std::spa
   } else {
     token.id = draw(logits, largest, uniform_draw(params_.seed, static_cast<uint64_t>(position)), ws);
   }
-  if (params_.logprobs) report(token, ws);
+  if (params_.logprobs) {
+    const LogprobReport report = report_logprobs(ws.raw, token.id, *params_.logprobs, ws);
+    token.logprob = report.logprob;
+    token.rank = report.rank;
+    token.top = report.top;
+  }
   return token;
 }
 
@@ -184,21 +203,6 @@ int32_t Sampler::draw(std::span<const float> logits, float largest, double unifo
       return ws.candidates[*index].id;
     }
   }
-}
-
-void Sampler::report(SampledToken& token, SamplerWorkspace& ws) const {
-  const float largest = ws.raw[static_cast<size_t>(argmax(ws.raw))];
-  if (largest == -kInfinity) {
-    token.logprob = -kInfinity;
-    return;
-  }
-  const double log_sum = double{largest} + std::log(sum_of_exp(ws.raw, largest, 1.0, -kInfinity));
-  const auto logprob = [&](float logit) { return static_cast<float>(double{logit} - log_sum); };
-  token.logprob = logprob(ws.raw[static_cast<size_t>(token.id)]);
-  select_best(ws.raw, static_cast<size_t>(*params_.logprobs), -kInfinity, ws.candidates);
-  ws.top.clear();
-  for (const Candidate& c : ws.candidates) ws.top.push_back({c.id, logprob(c.logit)});
-  token.top = ws.top;
 }
 
 }  // namespace indexshare

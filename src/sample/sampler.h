@@ -8,14 +8,10 @@
 #include <span>
 #include <vector>
 
+#include "indexshare/generation.h"
 #include "sample/sampling.h"
 
 namespace indexshare {
-
-struct TokenLogprob {
-  int32_t id = 0;
-  float logprob = 0.0f;
-};
 
 /// Log-probabilities are those of the model's own distribution: the log-softmax of the logits as they
 /// came, before any step above. `top` lists the best tokens first and lies in the workspace.
@@ -23,6 +19,7 @@ struct SampledToken {
   int32_t id = 0;
   bool exhausted = false;        // no logit was above minus infinity: `id` only stands in for a token
   std::optional<float> logprob;  // if SamplingParams::logprobs asks
+  int64_t rank = 0;              // likewise: 1 for the most probable token
   std::span<const TokenLogprob> top;
 };
 
@@ -38,6 +35,18 @@ struct SamplerWorkspace {
   std::vector<double> cumulative;     // [candidates] sums of their unnormalised probabilities
   std::vector<TokenLogprob> top;
 };
+
+/// What a distribution says of the token `id`, and its `top` best, which lie in the workspace. No logit is a
+/// NaN.
+struct LogprobReport {
+  float logprob = 0;
+  int64_t rank = 0;
+  std::span<const TokenLogprob> top;
+};
+LogprobReport report_logprobs(std::span<const float> logits, int32_t id, int32_t top, SamplerWorkspace& ws);
+
+/// A NaN becomes minus infinity, plus infinity the largest float.
+void remove_non_numbers(std::span<float> logits);
 
 class Sampler {
  public:
@@ -60,7 +69,6 @@ class Sampler {
  private:
   void transform(std::span<float> logits, std::span<const int32_t> suppressed) const;
   int32_t draw(std::span<const float> logits, float largest, double uniform, SamplerWorkspace& ws) const;
-  void report(SampledToken& token, SamplerWorkspace& ws) const;
 
   /// How often a token stands in the text so far.
   struct Uses {

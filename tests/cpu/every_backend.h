@@ -63,9 +63,9 @@ Rows random_rows(int64_t rows, int64_t cols, Random& random, int64_t gap = 0);
 /// The FLOPs that `work` adds to the backend's profile.
 template <typename Work>
 int64_t flops_of(CpuBackend& backend, Work work) {
-  const int64_t before = backend.profile().total_flops();
+  const int64_t before = backend.profile().work().total_flops();
   work();
-  return backend.profile().total_flops() - before;
+  return backend.profile().work().total_flops() - before;
 }
 
 }  // namespace indexshare::cpu

@@ -13,9 +13,9 @@ namespace {
 // Appends one token and samples the next.
 class Decoder {
  public:
-  Decoder(Engine& engine, std::span<const int32_t> prompt)
-      : session_(engine),
-        sampler_({.temperature = 1.0f, .top_p = 0.95f}, engine.config().vocab_size, prompt) {
+  Decoder(ModelRunner& runner, std::span<const int32_t> prompt)
+      : session_(runner),
+        sampler_({.temperature = 1.0f, .top_p = 0.95f}, runner.config().vocab_size, prompt) {
     run(prompt);
   }
 
@@ -50,15 +50,15 @@ TEST_P(DecodeAllocation, IsNoneButForPages) {
   EngineOptions options;
   options.compute = compute;
   options.threads = threads;
-  const auto engine = testing::load_engine(std::filesystem::path(INDEXSHARE_SOURCE_DIR) / model, options);
-  ASSERT_NE(engine, nullptr);
+  const auto runner = testing::load_runner(std::filesystem::path(INDEXSHARE_SOURCE_DIR) / model, options);
+  ASSERT_NE(runner, nullptr);
   // Past index_topk, so that every full layer scores keys and selects.
-  const int64_t prompt = 2 * engine->config().index_topk + 1;
+  const int64_t prompt = 2 * runner->config().index_topk + 1;
   std::vector<int32_t> ids;
   for (int64_t i = 0; i < prompt; ++i) {
-    ids.push_back(static_cast<int32_t>(i * 37 % engine->config().vocab_size));
+    ids.push_back(static_cast<int32_t>(i * 37 % runner->config().vocab_size));
   }
-  Decoder decoder(*engine, ids);
+  Decoder decoder(*runner, ids);
   decoder.step();  // the first decode step: fewer tokens are cut into other work
                    // items
   for (int i = 0; i < 100; ++i) {

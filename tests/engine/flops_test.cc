@@ -15,9 +15,9 @@ namespace {
 
 constexpr const char* kPocket = "pocket";
 
-FlopCount counted(const Profile& profile) {
+FlopCount counted(const Work& work) {
   FlopCount count;
-  for (size_t i = 0; i < count.by_part.size(); ++i) count.by_part[i] = profile.flops(static_cast<Part>(i));
+  for (size_t i = 0; i < count.by_part.size(); ++i) count.by_part[i] = work.flops(static_cast<Part>(i));
   return count;
 }
 
@@ -36,16 +36,16 @@ class CountedFlops : public ::testing::TestWithParam<std::tuple<const char*, Com
     EngineOptions options;
     options.compute = compute;
     options.threads = threads;
-    engine_ = testing::load_engine(
+    runner_ = testing::load_runner(
         name == std::string(kPocket) ? testing::pocket_path() : testing::golden_path(name), options);
-    ASSERT_NE(engine_, nullptr);
+    ASSERT_NE(runner_, nullptr);
   }
 
   // Any ids will do; these send tokens to different experts.
   std::vector<int32_t> tokens(int64_t count) const {
     std::vector<int32_t> ids;
     for (int64_t i = 0; i < count; ++i) {
-      ids.push_back(static_cast<int32_t>(i * 37 % engine_->config().vocab_size));
+      ids.push_back(static_cast<int32_t>(i * 37 % runner_->config().vocab_size));
     }
     return ids;
   }
@@ -58,10 +58,10 @@ class CountedFlops : public ::testing::TestWithParam<std::tuple<const char*, Com
       builder_.add(*caches[i], tokens(counts[i]), logits);
     }
     const Batch batch = builder_.batch();
-    const Profile before = engine_->model().backend().profile();
-    engine_->forward(batch);
-    const FlopCount got = counted(engine_->model().backend().profile().since(before));
-    const FlopCount want = batch_flops(engine_->config(), batch.positions, std::ssize(batch.logit_rows));
+    const Work before = runner_->model().backend().profile().work();
+    runner_->forward(batch);
+    const FlopCount got = counted(runner_->model().backend().profile().work() - before);
+    const FlopCount want = batch_flops(runner_->config(), batch.positions, std::ssize(batch.logit_rows));
     EXPECT_EQ(got, want) << "counted  " << text(got) << "\nformula  " << text(want) << "\nfirst position "
                          << batch.position(0) << ", " << batch.rows() << " rows";
     total_ += got.total();
@@ -72,15 +72,15 @@ class CountedFlops : public ::testing::TestWithParam<std::tuple<const char*, Com
     run_and_compare(caches, std::span(&count, 1), logits);
   }
 
-  std::unique_ptr<Engine> engine_;
+  std::unique_ptr<ModelRunner> runner_;
   BatchBuilder builder_;
   int64_t total_ = 0;
 };
 
 TEST_P(CountedFlops, PrefillInChunksAcrossIndexTopk) {
-  const int64_t k = engine_->config().index_topk;
+  const int64_t k = runner_->config().index_topk;
   for (const int64_t chunk : {int64_t{1}, int64_t{7}, k, 3 * k}) {
-    SequenceCache cache(engine_->pool());
+    SequenceCache cache(runner_->pool());
     while (cache.length() < 3 * k) {
       run_and_compare(cache, std::min(chunk, 3 * k - cache.length()), LogitsFor::last);
     }
@@ -88,14 +88,14 @@ TEST_P(CountedFlops, PrefillInChunksAcrossIndexTopk) {
 }
 
 TEST_P(CountedFlops, DecodeAroundIndexTopk) {
-  const int64_t k = engine_->config().index_topk;
+  const int64_t k = runner_->config().index_topk;
   for (const int64_t context : {int64_t{1}, k - 1, k, k + 1, 2 * k, 4 * k}) {
-    SequenceCache cache(engine_->pool());
+    SequenceCache cache(runner_->pool());
     if (context > 1) run_and_compare(cache, context - 1, LogitsFor::none);
     const int64_t before = std::exchange(total_, 0);
     run_and_compare(cache, 1, LogitsFor::last);
     // One token with its logits is what the published formula speaks of, once there is something to score.
-    const Config& config = engine_->config();
+    const Config& config = runner_->config();
     const FlopCount published =
         flops_per_token(config, static_cast<double>(config.full_layers()), context, AttentionForm::latent);
     if (context > k) {
@@ -110,8 +110,8 @@ TEST_P(CountedFlops, DecodeAroundIndexTopk) {
 }
 
 TEST_P(CountedFlops, BatchesOfPromptsAndDecodeSteps) {
-  const int64_t k = engine_->config().index_topk;
-  SequenceCache a(engine_->pool()), b(engine_->pool()), c(engine_->pool()), d(engine_->pool());
+  const int64_t k = runner_->config().index_topk;
+  SequenceCache a(runner_->pool()), b(runner_->pool()), c(runner_->pool()), d(runner_->pool());
   SequenceCache* caches[] = {&a, &b, &c, &d};
   for (const LogitsFor logits : {LogitsFor::none, LogitsFor::last, LogitsFor::all}) {
     run_and_compare(caches, std::vector<int64_t>{1, k + 3, 5, k / 2}, logits);
@@ -139,12 +139,12 @@ TEST(CountedFlopsOfASession, PromptAndDecode) {
   EngineOptions options;
   options.threads = 2;
   options.chunk = 50;
-  const auto engine = testing::load_engine(testing::pocket_path(), options);
-  ASSERT_NE(engine, nullptr);
-  const Profile before = engine->model().backend().profile();
-  const int64_t prompt = 3 * engine->config().index_topk + 5;
+  const auto runner = testing::load_runner(testing::pocket_path(), options);
+  ASSERT_NE(runner, nullptr);
+  const Work before = runner->model().backend().profile().work();
+  const int64_t prompt = 3 * runner->config().index_topk + 5;
   const std::vector<int32_t> ids(static_cast<size_t>(prompt), 17);
-  Session session(*engine);
+  Session session(*runner);
   const auto ignore = [](int64_t, Tensor) {};
   const auto go_on = [](int64_t, int64_t) { return true; };
   ASSERT_TRUE(session.append(ids, LogitsFor::last, ignore, go_on).ok());
@@ -153,8 +153,8 @@ TEST(CountedFlopsOfASession, PromptAndDecode) {
   }
   std::vector<int32_t> positions(static_cast<size_t>(prompt) + 3);
   std::iota(positions.begin(), positions.end(), 0);
-  EXPECT_EQ(counted(engine->model().backend().profile().since(before)),
-            batch_flops(engine->config(), positions, 1 + 3));
+  EXPECT_EQ(counted(runner->model().backend().profile().work() - before),
+            batch_flops(runner->config(), positions, 1 + 3));
 }
 
 }  // namespace

@@ -44,7 +44,7 @@ struct Shapes {
   MemoryPlan plan(const MemoryLoad& load) const {
     return plan_memory(config, weights, *cpu::choose_kernels().value(), options, load);
   }
-  CacheLayout layout() const { return cache_layout(config, *options.cache_dtype); }
+  CacheLayout layout() const { return cache_layout(config, dtype_of(*options.cache_dtype)); }
 };
 
 TEST(MemoryPlan, OfGlm52AtAMillionTokens) {
@@ -79,7 +79,7 @@ TEST(MemoryPlan, GrowsWithWhatIsAsked) {
   EXPECT_EQ(chunk.plan({.context = 64}).activations, glm.plan({.context = 64}).activations)
       << "no chunk is longer than the context";
   EngineOptions in_f32 = chunks_of(64);
-  in_f32.cache_dtype = DType::f32;
+  in_f32.cache_dtype = FloatType::f32;
   const Shapes f32(config_of("models/glm-5.2"), DType::bf16, in_f32);
   EXPECT_EQ(f32.plan({.context = 1000}).cache(), 2 * small.cache());
 }
@@ -92,16 +92,17 @@ TEST(MemoryPlan, OfTheBackendIsWhatItHolds) {
       EngineOptions options = chunks_of(128);
       options.threads = 2;
       options.context = 256;
-      const auto engine = Engine::create(config, random_weights(config, dtype, 1).value(), options).value();
+      const auto runner =
+          ModelRunner::create(config, random_weights(config, dtype, 1).value(), options).value();
       const std::vector<int32_t> tokens(256, 1);
-      Session session(*engine);
+      Session session(*runner);
       ASSERT_TRUE(
           session
               .append(
                   tokens, LogitsFor::last, [](int64_t, Tensor) {}, [](int64_t, int64_t) { return true; })
               .ok());
-      const int64_t planned = engine->memory_plan().backend;
-      const int64_t held = engine->backend().held_bytes();
+      const int64_t planned = runner->memory_plan().backend;
+      const int64_t held = runner->backend().held_bytes();
       EXPECT_LE(held, planned) << model << " in " << dtype_name(dtype);
       EXPECT_GE(held, planned * 8 / 10)
           << model << " in " << dtype_name(dtype);  // candidates are not counted
@@ -194,15 +195,15 @@ TEST_F(FitMemory, DoesWithoutALimit) {
 TEST(EngineMemory, IsSettledWhenAModelIsLoaded) {
   EngineOptions options;
   options.ram_bytes = 60 << 20;
-  auto engine = testing::load_engine(testing::pocket_path(), options);
-  ASSERT_NE(engine, nullptr);
-  EXPECT_LT(engine->options().context, engine->config().max_position_embeddings);
-  EXPECT_GT(engine->options().context, 1000);
-  EXPECT_EQ(engine->pool().budget_bytes(), engine->options().cache_bytes);
-  EXPECT_LE(engine->memory_plan().without_experts(), options.ram_bytes);
+  auto runner = testing::load_runner(testing::pocket_path(), options);
+  ASSERT_NE(runner, nullptr);
+  EXPECT_LT(runner->options().context, runner->config().max_position_embeddings);
+  EXPECT_GT(runner->options().context, 1000);
+  EXPECT_EQ(runner->pool().budget_bytes(), runner->options().cache_bytes);
+  EXPECT_LE(runner->memory_plan().without_experts(), options.ram_bytes);
 
-  options.context = engine->config().max_position_embeddings;
-  const auto refused = Engine::load(testing::pocket_path(), options);
+  options.context = runner->config().max_position_embeddings;
+  const auto refused = ModelRunner::load(testing::pocket_path(), options);
   ASSERT_FALSE(refused.ok());
   EXPECT_TRUE(refused.error().message.starts_with("context is 131072, whose cache takes 180.4 MB"))
       << refused.error().message;

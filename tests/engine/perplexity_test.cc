@@ -14,13 +14,13 @@ namespace {
 
 constexpr auto go_on = [](int64_t, int64_t) { return true; };
 
-std::unique_ptr<Engine> exact_engine(const std::string& name) {
+std::unique_ptr<ModelRunner> exact_engine(const std::string& name) {
   EngineOptions options;
   options.threads = 2;
   options.compute = ComputeType::f32;
-  options.cache_dtype = DType::f32;
+  options.cache_dtype = FloatType::f32;
   options.chunk = 10;
-  return testing::load_engine(testing::golden_path(name), options);
+  return testing::load_runner(testing::golden_path(name), options);
 }
 
 // A recorded tensor's values.
@@ -50,13 +50,13 @@ double golden_sum(const std::string& name, const std::string& prompt) {
 class PerplexityGolden : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(PerplexityGolden, TokenLogprobsOfOneWindow) {
-  const auto engine = exact_engine(GetParam());
-  ASSERT_NE(engine, nullptr);
+  const auto runner = exact_engine(GetParam());
+  ASSERT_NE(runner, nullptr);
   for (const std::string prompt : {"p17", "p96"}) {
     SCOPED_TRACE(prompt);
     const auto ids = golden<int32_t>(GetParam(), prompt + ".input_ids");
     const auto want = golden<float>(GetParam(), prompt + ".token_logprobs");
-    Session session(*engine);
+    Session session(*runner);
     const auto got = score_tokens(session, ids, {.window = 96, .stride = 1}, go_on);
     ASSERT_TRUE(got.ok()) << got.error().message;
     ASSERT_EQ(got->windows.size(), 1u);
@@ -100,17 +100,17 @@ TEST(Perplexity, EachTokenButTheFirstIsScoredOnce) {
 
 // Bitwise: a window is its own short sequence, whatever the windows and chunks around it.
 TEST(Perplexity, AWindowScoresAsItsTokensAlone) {
-  const auto engine = exact_engine("tiny-5.2");
-  ASSERT_NE(engine, nullptr);
+  const auto runner = exact_engine("tiny-5.2");
+  ASSERT_NE(runner, nullptr);
   const auto ids = golden<int32_t>("tiny-5.2", "p96.input_ids");
-  Session session(*engine);
+  Session session(*runner);
   const auto all = score_tokens(session, ids, {.window = 40, .stride = 25}, go_on);
   ASSERT_TRUE(all.ok()) << all.error().message;
   ASSERT_EQ(all->windows.size(), 4u);  // 0-40, 25-65, 50-90, 75-96
   for (const ScoredWindow& window : all->windows) {
     const auto tokens = std::span(ids).subspan(static_cast<size_t>(window.begin),
                                                static_cast<size_t>(window.end - window.begin));
-    Session alone(*engine);
+    Session alone(*runner);
     const auto one = score_tokens(alone, tokens, {.window = 40, .stride = 1}, go_on);
     ASSERT_TRUE(one.ok()) << one.error().message;
     for (int64_t i = window.first_scored; i < window.end; ++i) {
@@ -130,14 +130,14 @@ TEST(Perplexity, LogProbabilitiesOfAllTokensSumToOne) {
 }
 
 TEST(Perplexity, RefusesWhatItCannotScore) {
-  const auto engine = exact_engine("tiny-5.2");
-  ASSERT_NE(engine, nullptr);
-  Session session(*engine);
+  const auto runner = exact_engine("tiny-5.2");
+  ASSERT_NE(runner, nullptr);
+  Session session(*runner);
   const auto message = [&](std::vector<int32_t> ids, PerplexityOptions options) {
     const auto result = score_tokens(session, ids, options, go_on);
     return result.ok() ? std::string("scored") : result.error().message;
   };
-  const auto vocab_size = static_cast<int32_t>(engine->config().vocab_size);
+  const auto vocab_size = static_cast<int32_t>(runner->config().vocab_size);
   EXPECT_EQ(message({1, 2}, {.window = 2, .stride = 1}), "scored");
   EXPECT_NE(message({1}, {.window = 2, .stride = 1}).find("at least 2"), std::string::npos);
   EXPECT_NE(message({1, 2}, {.window = 1, .stride = 1}).find("window is 1"), std::string::npos);
@@ -149,10 +149,10 @@ TEST(Perplexity, RefusesWhatItCannotScore) {
 }
 
 TEST(Perplexity, StoppingKeepsTheWindowsThatWereDone) {
-  const auto engine = exact_engine("tiny-5.2");
-  ASSERT_NE(engine, nullptr);
+  const auto runner = exact_engine("tiny-5.2");
+  ASSERT_NE(runner, nullptr);
   const auto ids = golden<int32_t>("tiny-5.2", "p96.input_ids");
-  Session session(*engine);
+  Session session(*runner);
   const auto result =
       score_tokens(session, ids, {.window = 40, .stride = 20}, [](int64_t done, int64_t total) {
         EXPECT_EQ(total, 39 + 39 + 39 + 35);

@@ -3,16 +3,17 @@
 // layout say.
 #include <sys/mman.h>
 #include <unistd.h>
-#include <xxhash.h>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "base/checksum.h"
 #include "cache/session_file.h"
 
 namespace {
@@ -61,8 +62,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size < kBody) return 0;
   uint32_t body = 0;
   std::memcpy(&body, bytes.data() + kBodySize, sizeof(body));
-  const uint64_t checksum = XXH3_64bits(bytes.data() + kBody, std::min<size_t>(body, size - kBody));
-  std::memcpy(bytes.data() + kBodyChecksum, &checksum, sizeof(checksum));
+  const auto covered = std::as_bytes(std::span(bytes)).subspan(kBody, std::min<size_t>(body, size - kBody));
+  const uint64_t sum = checksum(covered);
+  std::memcpy(bytes.data() + kBodyChecksum, &sum, sizeof(sum));
   try_restore(bytes);
   return 0;
 }

@@ -77,7 +77,7 @@ EngineOptions exact_options(int threads) {
   EngineOptions options;
   options.threads = threads;
   options.compute = ComputeType::f32;
-  options.cache_dtype = DType::f32;
+  options.cache_dtype = FloatType::f32;
   return options;
 }
 
@@ -100,14 +100,14 @@ void expect_same_choices(const Recorded<int32_t>& want, const Recorded<float>& m
 
 TEST_P(GoldenTest, LogitsSelectionsRoutesAndHiddenStates) {
   const Case& c = GetParam();
-  const auto engine = testing::load_engine(testing::golden_path(c.name), exact_options(c.threads));
-  ASSERT_NE(engine, nullptr);
+  const auto runner = testing::load_runner(testing::golden_path(c.name), exact_options(c.threads));
+  ASSERT_NE(runner, nullptr);
   const Goldens goldens(c.name);
   for (const std::string prompt : {"p1", "p17", "p96"}) {
     SCOPED_TRACE(prompt);
     const auto ids = goldens.get<int32_t>(prompt + ".input_ids").values;
-    Session session(*engine);
-    Trace trace(engine->config());
+    Session session(*runner);
+    Trace trace(runner->config());
     testing::run(session, ids, c.chunk > 0 ? c.chunk : std::ssize(ids), trace);
 
     const auto logits = goldens.get<float>(prompt + ".logits");
@@ -146,16 +146,16 @@ TEST_P(GoldenTest, LogitsSelectionsRoutesAndHiddenStates) {
 
 TEST_P(GoldenTest, GreedyContinuation) {
   const Case& c = GetParam();
-  const auto engine = testing::load_engine(testing::golden_path(c.name), exact_options(c.threads));
-  ASSERT_NE(engine, nullptr);
+  const auto runner = testing::load_runner(testing::golden_path(c.name), exact_options(c.threads));
+  ASSERT_NE(runner, nullptr);
   const Goldens goldens(c.name);
   for (const std::string prompt : {"p1", "p17", "p96"}) {
     if (!goldens.has(prompt + ".greedy_ids")) continue;
     SCOPED_TRACE(prompt);
     const auto ids = goldens.get<int32_t>(prompt + ".input_ids").values;
     const auto want = goldens.get<int32_t>(prompt + ".greedy_ids").values;
-    Session session(*engine);
-    Trace trace(engine->config());
+    Session session(*runner);
+    Trace trace(runner->config());
     testing::run(session, ids, c.chunk > 0 ? c.chunk : std::ssize(ids), trace);
     std::vector<int32_t> got;
     while (got.size() < want.size()) {
@@ -191,12 +191,12 @@ TEST_P(GoldenBits, LogitsAreBitwiseTheSameForAnyChunkingAndThreadCount) {
     for (const int threads : {1, 2, 3}) {
       EngineOptions options = exact_options(threads);
       options.compute = compute;
-      options.cache_dtype = compute == ComputeType::f32 ? DType::f32 : DType::bf16;
-      const auto engine = testing::load_engine(testing::golden_path(GetParam()), options);
-      ASSERT_NE(engine, nullptr);
+      options.cache_dtype = compute;
+      const auto runner = testing::load_runner(testing::golden_path(GetParam()), options);
+      ASSERT_NE(runner, nullptr);
       for (const int64_t chunk : {96, 7, 1, 33}) {
-        Session session(*engine);
-        Trace trace(engine->config());
+        Session session(*runner);
+        Trace trace(runner->config());
         testing::run(session, ids, chunk, trace);
         if (first.empty()) first = trace.logits;
         for (size_t t = 0; t < ids.size(); ++t) {
@@ -220,14 +220,14 @@ TEST(Golden, DenseWhereIndexTopkHoldsTheWholeContext) {
   ASSERT_TRUE(checkpoint.ok());
   auto weights = bind_weights(*config, *checkpoint);
   ASSERT_TRUE(weights.ok()) << weights.error().message;
-  auto engine = Engine::create(*config, std::move(weights).value(), options);
-  ASSERT_TRUE(engine.ok()) << engine.error().message;
+  auto runner = ModelRunner::create(*config, std::move(weights).value(), options);
+  ASSERT_TRUE(runner.ok()) << runner.error().message;
   const Goldens goldens("tiny-5.1");
   const Goldens dense("tiny-5.1", "goldens_dense.safetensors");
   for (const std::string prompt : {"p17", "p96"}) {
     const auto ids = goldens.get<int32_t>(prompt + ".input_ids").values;
     const auto logits = dense.get<float>(prompt + ".logits");
-    Session session(**engine);
+    Session session(**runner);
     Trace trace(*config);
     testing::run(session, ids, 40, trace);
     for (size_t t = 0; t < ids.size(); ++t) {
@@ -241,17 +241,17 @@ TEST(Golden, DenseWhereIndexTopkHoldsTheWholeContext) {
 TEST(Golden, Bf16ComputeStaysInsideTheBoundsOfTheSmoothCase) {
   EngineOptions options;
   options.threads = 2;
-  const auto engine = testing::load_engine(testing::golden_path("smooth-5.2-bf16"), options);
-  ASSERT_NE(engine, nullptr);
-  ASSERT_EQ(engine->options().compute, ComputeType::bf16);
-  ASSERT_EQ(engine->options().cache_dtype, DType::bf16);
+  const auto runner = testing::load_runner(testing::golden_path("smooth-5.2-bf16"), options);
+  ASSERT_NE(runner, nullptr);
+  ASSERT_EQ(runner->options().compute, ComputeType::bf16);
+  ASSERT_EQ(runner->options().cache_dtype, FloatType::bf16);
   const Goldens goldens("smooth-5.2-bf16");
   for (const std::string prompt : {"p1", "p17", "p96"}) {
     SCOPED_TRACE(prompt);
     const auto ids = goldens.get<int32_t>(prompt + ".input_ids").values;
     const auto logits = goldens.get<float>(prompt + ".logits");
-    Session session(*engine);
-    Trace trace(engine->config());
+    Session session(*runner);
+    Trace trace(runner->config());
     testing::run(session, ids, 32, trace);
     std::vector<double> errors;
     int agree = 0;
@@ -273,13 +273,13 @@ TEST(Golden, Bf16ComputeStaysInsideTheBoundsOfTheSmoothCase) {
 TEST(Golden, LatentNormEpsIsASetting) {
   EngineOptions options = exact_options(1);
   options.latent_norm_eps = 1e-5f;
-  const auto engine = testing::load_engine(testing::golden_path("tiny-5.1"), options);
-  ASSERT_NE(engine, nullptr);
+  const auto runner = testing::load_runner(testing::golden_path("tiny-5.1"), options);
+  ASSERT_NE(runner, nullptr);
   const Goldens goldens("tiny-5.1");
   const auto ids = goldens.get<int32_t>("p17.input_ids").values;
   const auto logits = goldens.get<float>("p17.logits");
-  Session session(*engine);
-  Trace trace(engine->config());
+  Session session(*runner);
+  Trace trace(runner->config());
   testing::run(session, ids, 17, trace);
   double worst = 0;
   for (size_t t = 0; t < ids.size(); ++t) {

@@ -7,9 +7,9 @@
 #include <sstream>
 
 #include "base/json.h"
-#include "engine/generate.h"
 #include "engine/perplexity.h"
 #include "golden/support.h"
+#include "indexshare/engine.h"
 
 namespace indexshare {
 namespace {
@@ -34,7 +34,7 @@ EngineOptions exact_options() {
   EngineOptions options;
   options.threads = 2;
   options.compute = ComputeType::f32;
-  options.cache_dtype = DType::f32;
+  options.cache_dtype = FloatType::f32;
   return options;
 }
 
@@ -46,8 +46,11 @@ double share_in_common(const std::vector<int32_t>& a, const std::vector<int32_t>
 }
 
 TEST(Pocket, GreedyIdsTextsAndLogitsAreTheRecordedOnes) {
-  const auto engine = testing::load_engine(testing::pocket_path(), exact_options());
-  ASSERT_NE(engine, nullptr);
+  const auto runner = testing::load_runner(testing::pocket_path(), exact_options());
+  ASSERT_NE(runner, nullptr);
+  auto loaded = Engine::load(testing::pocket_path(), exact_options());
+  ASSERT_TRUE(loaded.ok()) << loaded.error().message;
+  Engine& engine = *loaded;
   const auto logits_file = SafetensorsFile::open(testing::pocket_path() / "goldens/goldens.safetensors");
   ASSERT_TRUE(logits_file.ok()) << logits_file.error().message;
   auto recorded = [&](int i, const char* what) {
@@ -62,35 +65,32 @@ TEST(Pocket, GreedyIdsTextsAndLogitsAreTheRecordedOnes) {
     const int number = prompt["i"].get<int>();
     SCOPED_TRACE(number);
     // the template, the tokenizer, the model and the sampler, one after another
-    const auto rendered =
-        engine->chat_template()->render({{"messages", prompt["messages"]}, {"add_generation_prompt", true}});
+    const auto rendered = engine.render_chat(dump_json({{"messages", prompt["messages"]}}));
     ASSERT_TRUE(rendered.ok()) << rendered.error().message;
     EXPECT_EQ(*rendered, prompt["prompt"].get<std::string>());
     const auto ids = prompt["input_ids"].get<std::vector<int32_t>>();
-    EXPECT_EQ(engine->tokenizer()->encode(*rendered), ids);
+    EXPECT_EQ(engine.encode(*rendered).value(), ids);
 
     GenerationRequest request;
     request.prompt = ids;
     request.sampling.temperature = 0;
     const auto want = prompt["output_ids"].get<std::vector<int32_t>>();
     request.max_tokens = std::ssize(want);
-    Session session(*engine);
     std::string streamed;
-    const auto result = generate(
-        session, request,
-        [&](const GeneratedPiece& piece) {
-          streamed += piece.text;
-          return true;
-        },
-        [](int64_t, int64_t) { return true; });
+    GenerationCallbacks callbacks;
+    callbacks.on_piece = [&](const GeneratedPiece& piece) {
+      streamed += piece.text;
+      return true;
+    };
+    const auto result = engine.generate(request, callbacks);
     ASSERT_TRUE(result.ok()) << result.error().message;
     EXPECT_EQ(result->ids, want);
     EXPECT_EQ(result->text, prompt["text"].get<std::string>());
     EXPECT_EQ(streamed, result->text);
 
     // the logits that chose the first and the last token
-    Session again(*engine);
-    testing::Trace trace(engine->config());
+    Session again(*runner);
+    testing::Trace trace(runner->config());
     std::vector<int32_t> all = ids;
     all.insert(all.end(), want.begin(), want.end() - 1);
     testing::run(again, all, 100, trace);
@@ -108,9 +108,9 @@ TEST(Pocket, GreedyIdsTextsAndLogitsAreTheRecordedOnes) {
 // Measured: 99.1, 98.8, 97.8 and 98.1 % the same, 0.06 % less perplexity.
 TEST(Pocket, IndexKeysInInt8SelectNearlyTheSameAndKeepTheAnswersAsLikely) {
   EngineOptions options = exact_options();
-  const auto plain = testing::load_engine(testing::pocket_path(), options);
+  const auto plain = testing::load_runner(testing::pocket_path(), options);
   options.index_keys = IndexKeys::int8;
-  const auto int8 = testing::load_engine(testing::pocket_path(), options);
+  const auto int8 = testing::load_runner(testing::pocket_path(), options);
   ASSERT_NE(plain, nullptr);
   ASSERT_NE(int8, nullptr);
   const auto k = static_cast<size_t>(plain->config().index_topk);

@@ -21,13 +21,14 @@ inline std::filesystem::path pocket_path() {
   return std::filesystem::path(INDEXSHARE_SOURCE_DIR) / "models/pocket";
 }
 
-inline std::unique_ptr<Engine> load_engine(const std::filesystem::path& path, const EngineOptions& options) {
-  auto engine = Engine::load(path, options);
-  if (!engine.ok()) {
-    ADD_FAILURE() << engine.error().message;
+inline std::unique_ptr<ModelRunner> load_runner(const std::filesystem::path& path,
+                                                const EngineOptions& options) {
+  auto runner = ModelRunner::load(path, options);
+  if (!runner.ok()) {
+    ADD_FAILURE() << runner.error().message;
     return nullptr;
   }
-  return std::move(engine).value();
+  return std::move(runner).value();
 }
 
 /// Everything a forward pass shows, for one sequence from its first token on.

@@ -37,11 +37,11 @@ TEST(Profile, FlopsGoToTheInnermostPart) {
     profile.add_flops(20);
   }
   profile.add_flops(2);
-  EXPECT_EQ(profile.flops(Part::other), 3);
-  EXPECT_EQ(profile.flops(Part::projections), 30);
-  EXPECT_EQ(profile.flops(Part::attention), 1100);
-  EXPECT_EQ(profile.flops(Part::head), 0);
-  EXPECT_EQ(profile.total_flops(), 1133);
+  EXPECT_EQ(profile.work().flops(Part::other), 3);
+  EXPECT_EQ(profile.work().flops(Part::projections), 30);
+  EXPECT_EQ(profile.work().flops(Part::attention), 1100);
+  EXPECT_EQ(profile.work().flops(Part::head), 0);
+  EXPECT_EQ(profile.work().total_flops(), 1133);
 }
 
 TEST(Profile, TimeIsThatOfTheScopeWithoutNestedOnes) {
@@ -57,22 +57,22 @@ TEST(Profile, TimeIsThatOfTheScopeWithoutNestedOnes) {
     std::this_thread::sleep_for(kNap);
   }
   const double wall = std::chrono::duration<double>(Profile::Clock::now() - begin).count();
-  EXPECT_GE(profile.seconds(Part::projections), 2 * kNapSeconds);
-  EXPECT_GE(profile.seconds(Part::attention), 2 * kNapSeconds);
-  EXPECT_LE(profile.total_seconds(), wall);
-  EXPECT_NEAR(profile.total_seconds(), profile.seconds(Part::projections) + profile.seconds(Part::attention),
-              1e-9);
+  EXPECT_GE(profile.work().seconds(Part::projections), 2 * kNapSeconds);
+  EXPECT_GE(profile.work().seconds(Part::attention), 2 * kNapSeconds);
+  EXPECT_LE(profile.work().total_seconds(), wall);
+  EXPECT_NEAR(profile.work().total_seconds(),
+              profile.work().seconds(Part::projections) + profile.work().seconds(Part::attention), 1e-9);
 }
 
 TEST(Profile, TimeBetweenScopesIsNobodys) {
   Profile profile;
   { PartScope scope(profile, Part::head); }
-  const double before = profile.total_seconds();
+  const double before = profile.work().total_seconds();
   std::this_thread::sleep_for(kNap);
-  EXPECT_EQ(profile.total_seconds(), before);
+  EXPECT_EQ(profile.work().total_seconds(), before);
   { PartScope scope(profile, Part::head); }
-  EXPECT_LT(profile.total_seconds() - before, kNapSeconds);
-  EXPECT_EQ(profile.seconds(Part::other), 0.0);
+  EXPECT_LT(profile.work().total_seconds() - before, kNapSeconds);
+  EXPECT_EQ(profile.work().seconds(Part::other), 0.0);
 }
 
 }  // namespace

@@ -73,7 +73,7 @@ class Fingerprints : public Probe {
 
 class LongPrompt : public ::testing::TestWithParam<ComputeType> {
  protected:
-  static std::unique_ptr<Engine> make_engine(int threads, int64_t chunk) {
+  static std::unique_ptr<ModelRunner> make_engine(int threads, int64_t chunk) {
     const DType dtype = GetParam() == ComputeType::f32 ? DType::f32 : DType::bf16;
     auto weights = random_weights(tiny_config(), dtype, 7);
     EXPECT_TRUE(weights.ok());
@@ -82,12 +82,12 @@ class LongPrompt : public ::testing::TestWithParam<ComputeType> {
     options.numa_nodes = std::min(threads, 2);  // as on a machine with two memory nodes
     options.chunk = chunk;
     options.compute = GetParam();
-    auto engine = Engine::create(tiny_config(), std::move(*weights), options);
-    if (!engine.ok()) {
-      ADD_FAILURE() << engine.error().message;
+    auto runner = ModelRunner::create(tiny_config(), std::move(*weights), options);
+    if (!runner.ok()) {
+      ADD_FAILURE() << runner.error().message;
       return nullptr;
     }
-    return std::move(engine).value();
+    return std::move(runner).value();
   }
 
   static void append(Session& session, std::span<const int32_t> tokens, Fingerprints& seen) {
@@ -97,10 +97,10 @@ class LongPrompt : public ::testing::TestWithParam<ComputeType> {
   }
 
   static std::vector<uint64_t> run(int threads, int64_t chunk) {
-    const auto engine = make_engine(threads, chunk);
+    const auto runner = make_engine(threads, chunk);
     Fingerprints seen;
-    if (engine == nullptr) return {};
-    Session session(*engine);
+    if (runner == nullptr) return {};
+    Session session(*runner);
     append(session, prompt(), seen);
     return seen.of_token;
   }
@@ -108,11 +108,11 @@ class LongPrompt : public ::testing::TestWithParam<ComputeType> {
   // In pieces of any size; in between, other tokens stand where the next ones will, and are taken back
   // together with some of the prompt.
   static std::vector<uint64_t> run_with_rewinds(int threads) {
-    const auto engine = make_engine(threads, kWhole);
+    const auto runner = make_engine(threads, kWhole);
     Fingerprints seen;
-    if (engine == nullptr) return {};
+    if (runner == nullptr) return {};
     const std::vector<int32_t> tokens = prompt();
-    Session session(*engine);
+    Session session(*runner);
     std::mt19937 generator(4);
     for (int64_t at = 0; at < kTokens; at = std::ssize(session.tokens())) {
       const auto piece = std::min<int64_t>(1 + generator() % 9000, kTokens - at);

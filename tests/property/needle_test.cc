@@ -22,31 +22,31 @@ class Needle : public ::testing::Test {
     ASSERT_TRUE(written.ok()) << written.error().message;
   }
 
-  std::unique_ptr<Engine> load(ComputeType compute = ComputeType::bf16) const {
+  std::unique_ptr<ModelRunner> load(ComputeType compute = ComputeType::bf16) const {
     EngineOptions options;
     options.threads = 2;
     options.compute = compute;
-    return testing::load_engine(directory_.path(), options);
+    return testing::load_runner(directory_.path(), options);
   }
 
   // An engine of the same weights in another configuration.
-  static std::unique_ptr<Engine> changed(const Engine& engine, Config config) {
-    Weights weights = engine.model().weights();
+  static std::unique_ptr<ModelRunner> changed(const ModelRunner& runner, Config config) {
+    Weights weights = runner.model().weights();
     for (size_t layer = 0; layer < weights.layers.size(); ++layer) {
       if (!config.indexer_full[layer]) weights.layers[layer].self_attn.indexer.reset();
     }
-    auto result = Engine::create(std::move(config), std::move(weights), engine.options());
+    auto result = ModelRunner::create(std::move(config), std::move(weights), runner.options());
     EXPECT_TRUE(result.ok());
     return result.ok() ? std::move(result).value() : nullptr;
   }
 
   // How many of the needles at kDepths come back, all from one reading of the haystack.
-  static int found(Engine& engine, const std::vector<int32_t>& tokens) {
-    Session session(engine);
+  static int found(std::unique_ptr<ModelRunner> runner, const std::vector<int32_t>& tokens) {
+    Engine engine(std::move(runner));
     int count = 0;
     for (const int percent : kDepths) {
       const Record needle = record(record_at_depth(std::ssize(tokens), percent));
-      const auto result = ask(session, tokens, needle);
+      const auto result = ask(engine, tokens, needle);
       EXPECT_TRUE(result.ok()) << result.error().message;
       if (result.ok() && is_answer(result->ids, needle)) ++count;
     }
@@ -58,57 +58,57 @@ class Needle : public ::testing::Test {
 };
 
 TEST_F(Needle, ComesBackFromAnyDepth) {
-  const auto engine = load();
-  ASSERT_NE(engine, nullptr);
-  EXPECT_EQ(engine->config().schedule(), "FSFS");
-  EXPECT_EQ(engine->config().max_position_embeddings, 1 << 20);
-  EXPECT_EQ(found(*engine, haystack(INDEXSHARE_LONG_HAYSTACK)), 5);
+  auto runner = load();
+  ASSERT_NE(runner, nullptr);
+  EXPECT_EQ(runner->config().schedule(), "FSFS");
+  EXPECT_EQ(runner->config().max_position_embeddings, 1 << 20);
+  EXPECT_EQ(found(std::move(runner), haystack(INDEXSHARE_LONG_HAYSTACK)), 5);
 }
 
 TEST_F(Needle, ComesBackFromShortContextsInEitherPrecision) {
   for (const ComputeType compute : {ComputeType::f32, ComputeType::bf16}) {
-    const auto engine = load(compute);
-    ASSERT_NE(engine, nullptr);
     for (const int64_t tokens : {7, 63, 64, 65, 140, 1000}) {  // up to index_topk all tokens are selected
-      EXPECT_EQ(found(*engine, haystack(tokens)), 5) << tokens << " tokens";
+      auto runner = load(compute);
+      ASSERT_NE(runner, nullptr);
+      EXPECT_EQ(found(std::move(runner), haystack(tokens)), 5) << tokens << " tokens";
     }
   }
 }
 
 TEST_F(Needle, IsWhatTheContextSays) {
-  const auto engine = load();
-  ASSERT_NE(engine, nullptr);
+  auto runner = load();
+  ASSERT_NE(runner, nullptr);
   std::vector<int32_t> tokens = haystack(1000);
   Record needle = record(record_at_depth(1000, 50));
   const auto key = std::search(tokens.begin(), tokens.end(), needle.key.begin(), needle.key.end());
   ASSERT_NE(key, tokens.end());
   needle.value = {token_id(2, 1), token_id(3, 2), token_id(4, 3), token_id(5, 4)};
   std::copy(needle.value.begin(), needle.value.end(), key + kKeyTokens);
-  Session session(*engine);
-  const auto result = ask(session, tokens, needle);
+  Engine engine(std::move(runner));
+  const auto result = ask(engine, tokens, needle);
   ASSERT_TRUE(result.ok());
   EXPECT_TRUE(is_answer(result->ids, needle));
 }
 
 TEST_F(Needle, IsLostWhenItsLayerSharesAnEarlierIndex) {
-  const auto engine = load();
-  ASSERT_NE(engine, nullptr);
-  Config config = engine->config();
+  const auto runner = load();
+  ASSERT_NE(runner, nullptr);
+  Config config = runner->config();
   config.indexer_full[2] = false;
-  const auto one_index = changed(*engine, config);
+  auto one_index = changed(*runner, config);
   ASSERT_NE(one_index, nullptr);
-  EXPECT_EQ(found(*one_index, haystack(4096)), 0);
+  EXPECT_EQ(found(std::move(one_index), haystack(4096)), 0);
 }
 
 // The nearest three tokens to the beginning of a record are one before it and the key.
 TEST_F(Needle, ComesBackWithAsFewSelectedTokensAsItNeeds) {
-  const auto engine = load();
-  ASSERT_NE(engine, nullptr);
-  Config config = engine->config();
+  const auto runner = load();
+  ASSERT_NE(runner, nullptr);
+  Config config = runner->config();
   config.index_topk = 3;
-  const auto narrow = changed(*engine, config);
+  auto narrow = changed(*runner, config);
   ASSERT_NE(narrow, nullptr);
-  EXPECT_EQ(found(*narrow, haystack(4096)), 5);
+  EXPECT_EQ(found(std::move(narrow), haystack(4096)), 5);
 }
 
 /// What layer 3 attends to instead of the selection of layer 2.
@@ -183,20 +183,20 @@ std::vector<int32_t> answer(const Model& model, SequenceCache& cache, const Reco
 // The haystack is read as it should be; then the same cache is asked by models whose last layer attends to
 // something else.
 TEST_F(Needle, IsLostUnlessTheSharedLayerAttendsToWhatWasSelected) {
-  const auto engine = load();
-  ASSERT_NE(engine, nullptr);
+  const auto runner = load();
+  ASSERT_NE(runner, nullptr);
   const std::vector<int32_t> tokens = haystack(16384);
-  SequenceCache cache(engine->pool());
+  SequenceCache cache(runner->pool());
   for (int64_t done = 0; done < std::ssize(tokens); done += 512) {
     ASSERT_TRUE(cache.extend(512).ok());
-    engine->builder().clear();
-    engine->builder().add(cache, std::span(tokens).subspan(static_cast<size_t>(done), 512), LogitsFor::none);
-    engine->forward(engine->builder().batch());
+    runner->builder().clear();
+    runner->builder().add(cache, std::span(tokens).subspan(static_cast<size_t>(done), 512), LogitsFor::none);
+    runner->forward(runner->builder().batch());
   }
   for (const Attends attends : {Attends::as_selected, Attends::to_all, Attends::to_the_earlier_selection,
                                 Attends::to_the_records_before}) {
-    TamperingBackend backend(engine->model().backend(), attends);
-    const Model model(engine->config(), engine->model().weights(), backend);
+    TamperingBackend backend(runner->model().backend(), attends);
+    const Model model(runner->config(), runner->model().weights(), backend);
     for (const int percent : kDepths) {
       SCOPED_TRACE(::testing::Message()
                    << "variant " << static_cast<int>(attends) << " at " << percent << " %");

@@ -35,9 +35,9 @@ INSTANTIATE_TEST_SUITE_P(Compute, PropertyTest, ::testing::Values(ComputeType::f
                            return instance.param == ComputeType::f32 ? "f32" : "bf16";
                          });
 
-Trace run_alone(Engine& engine, std::span<const int32_t> tokens, int64_t chunk) {
-  Session session(engine);
-  Trace trace(engine.config());
+Trace run_alone(ModelRunner& runner, std::span<const int32_t> tokens, int64_t chunk) {
+  Session session(runner);
+  Trace trace(runner.config());
   testing::run(session, tokens, chunk, trace);
   return trace;
 }
@@ -51,15 +51,15 @@ void expect_same_logits(const Trace& a, const Trace& b, size_t from = 0) {
 
 // Sequences of different lengths advance together, each by a different number of tokens per step.
 TEST_P(PropertyTest, ASequenceInABatchOfFourIsTheSequenceAlone) {
-  const auto engine = testing::load_engine(testing::golden_path("tiny-5.2-bf16"), options());
-  ASSERT_NE(engine, nullptr);
+  const auto runner = testing::load_runner(testing::golden_path("tiny-5.2-bf16"), options());
+  ASSERT_NE(runner, nullptr);
   const std::vector<int64_t> lengths = {90, 33, 130, 64}, steps = {7, 1, 40, 16};
   std::vector<std::vector<int32_t>> tokens;
   std::vector<SequenceCache> caches;
   std::vector<std::vector<std::vector<float>>> logits(4);
   for (size_t i = 0; i < 4; ++i) {
-    tokens.push_back(random_tokens(lengths[i], static_cast<uint32_t>(i), engine->config().vocab_size));
-    caches.emplace_back(engine->pool());
+    tokens.push_back(random_tokens(lengths[i], static_cast<uint32_t>(i), runner->config().vocab_size));
+    caches.emplace_back(runner->pool());
   }
   for (bool more = true; more;) {
     more = false;
@@ -76,14 +76,14 @@ TEST_P(PropertyTest, ASequenceInABatchOfFourIsTheSequenceAlone) {
       owners.insert(owners.end(), static_cast<size_t>(n), i);
     }
     if (!more) break;
-    const Tensor rows = engine->forward(builder.batch());
+    const Tensor rows = runner->forward(builder.batch());
     for (int64_t t = 0; t < rows.rows; ++t) {
       logits[owners[static_cast<size_t>(t)]].emplace_back(rows.row(t), rows.row(t) + rows.cols);
     }
   }
   for (size_t i = 0; i < 4; ++i) {
     SCOPED_TRACE(i);
-    const Trace alone = run_alone(*engine, tokens[i], 1000);
+    const Trace alone = run_alone(*runner, tokens[i], 1000);
     ASSERT_EQ(alone.logits.size(), logits[i].size());
     for (size_t t = 0; t < logits[i].size(); ++t) {
       ASSERT_TRUE(testing::same_bits(alone.logits[t], logits[i][t])) << "token " << t;
@@ -95,10 +95,10 @@ TEST_P(PropertyTest, ChunksAndThreadsChangeNothing) {
   const auto tokens = random_tokens(700, 5, 4000);
   std::optional<Trace> first;
   for (const int threads : {1, 2, 3}) {
-    const auto engine = testing::load_engine(testing::pocket_path(), options(threads));
-    ASSERT_NE(engine, nullptr);
+    const auto runner = testing::load_runner(testing::pocket_path(), options(threads));
+    ASSERT_NE(runner, nullptr);
     for (const int64_t chunk : {700, 512, 64, 63, 17}) {
-      const Trace trace = run_alone(*engine, tokens, chunk);
+      const Trace trace = run_alone(*runner, tokens, chunk);
       if (!first) first = trace;
       SCOPED_TRACE("chunks of " + std::to_string(chunk) + ", " + std::to_string(threads) + " threads");
       expect_same_logits(*first, trace);
@@ -112,7 +112,7 @@ TEST_P(PropertyTest, ScreenedIndexKeysChangeNothing) {
   for (const auto& [path, length] :
        {std::pair(testing::pocket_path(), 700), std::pair(testing::golden_path("odd"), 130)}) {
     SCOPED_TRACE(path);
-    const auto plain = testing::load_engine(path, options());
+    const auto plain = testing::load_runner(path, options());
     ASSERT_NE(plain, nullptr);
     ASSERT_GT(length, 2 * plain->config().index_topk);
     const auto tokens = random_tokens(length, 14, plain->config().vocab_size);
@@ -120,7 +120,7 @@ TEST_P(PropertyTest, ScreenedIndexKeysChangeNothing) {
     for (const int threads : {1, 2, 3}) {
       EngineOptions screening = options(threads);
       screening.index_keys = IndexKeys::screened;
-      const auto screened = testing::load_engine(path, screening);
+      const auto screened = testing::load_runner(path, screening);
       ASSERT_NE(screened, nullptr);
       for (const int64_t chunk : {length, 64, 7, 1}) {
         const Trace trace = run_alone(*screened, tokens, chunk);
@@ -133,13 +133,13 @@ TEST_P(PropertyTest, ScreenedIndexKeysChangeNothing) {
 }
 
 TEST_P(PropertyTest, TruncateAndReplayGivesTheSame) {
-  const auto engine = testing::load_engine(testing::pocket_path(), options());
-  ASSERT_NE(engine, nullptr);
+  const auto runner = testing::load_runner(testing::pocket_path(), options());
+  ASSERT_NE(runner, nullptr);
   const auto tokens = random_tokens(200, 6, 4000);
-  const Trace whole = run_alone(*engine, tokens, 200);
+  const Trace whole = run_alone(*runner, tokens, 200);
   for (const int64_t length : {0, 1, 15, 16, 63, 64, 65, 127, 128, 129, 199}) {
-    Session session(*engine);
-    Trace trace(engine->config());
+    Session session(*runner);
+    Trace trace(runner->config());
     testing::run(session, tokens, 50, trace);
     const auto other = random_tokens(40, 7, 4000);
     testing::run(session, other, 40, trace);  // something else stood there in the meantime
@@ -154,14 +154,14 @@ TEST_P(PropertyTest, TruncateAndReplayGivesTheSame) {
 
 // The pocket model selects 64 tokens.
 TEST_P(PropertyTest, SparseEqualsDenseUpToIndexTopkAndDiffersBeyond) {
-  const auto sparse = testing::load_engine(testing::pocket_path(), options());
+  const auto sparse = testing::load_runner(testing::pocket_path(), options());
   ASSERT_NE(sparse, nullptr);
   auto config = load_config(testing::pocket_path());
   ASSERT_TRUE(config.ok());
   const int64_t k = config->index_topk;
   config->index_topk = 100000;
   Weights weights = sparse->model().weights();
-  const auto dense = Engine::create(*config, std::move(weights), options());
+  const auto dense = ModelRunner::create(*config, std::move(weights), options());
   ASSERT_TRUE(dense.ok()) << dense.error().message;
   const auto tokens = random_tokens(2 * k + 1, 8, 4000);
   const Trace a = run_alone(*sparse, tokens, 50);
@@ -182,23 +182,23 @@ TEST_P(PropertyTest, SparseEqualsDenseUpToIndexTopkAndDiffersBeyond) {
 }
 
 TEST_P(PropertyTest, OnlyFullLayersSelect) {
-  const auto engine = testing::load_engine(testing::pocket_path(), options());
-  ASSERT_NE(engine, nullptr);
-  EXPECT_EQ(engine->config().schedule(), "FFFSSSF");
-  const Trace trace = run_alone(*engine, random_tokens(100, 9, 4000), 100);
+  const auto runner = testing::load_runner(testing::pocket_path(), options());
+  ASSERT_NE(runner, nullptr);
+  EXPECT_EQ(runner->config().schedule(), "FFFSSSF");
+  const Trace trace = run_alone(*runner, random_tokens(100, 9, 4000), 100);
   EXPECT_EQ(trace.selections.size(), 4u);
-  EXPECT_EQ(engine->pool().layout().index_slot, (std::vector<int>{0, 1, 2, -1, -1, -1, 3}));
+  EXPECT_EQ(runner->pool().layout().index_slot, (std::vector<int>{0, 1, 2, -1, -1, -1, 3}));
 }
 
 // A shared layer that kept an older selection would not notice that its group's full layer selects otherwise.
 TEST_P(PropertyTest, SharedLayersFollowTheSelectionOfTheirGroup) {
   auto config = load_config(testing::pocket_path());
   ASSERT_TRUE(config.ok());
-  const auto engine = testing::load_engine(testing::pocket_path(), options());
-  ASSERT_NE(engine, nullptr);
+  const auto runner = testing::load_runner(testing::pocket_path(), options());
+  ASSERT_NE(runner, nullptr);
   const auto tokens = random_tokens(150, 10, 4000);
-  const Trace original = run_alone(*engine, tokens, 150);
-  Weights weights = engine->model().weights();
+  const Trace original = run_alone(*runner, tokens, 150);
+  Weights weights = runner->model().weights();
   // Layer 2 leads the group 2..5. With its index weights negated it prefers what it avoided.
   std::vector<float> negated(static_cast<size_t>(config->index_n_heads * config->hidden_size));
   Matrix& proj = weights.layers[2].self_attn.indexer->weights_proj;
@@ -206,7 +206,7 @@ TEST_P(PropertyTest, SharedLayersFollowTheSelectionOfTheirGroup) {
   for (float& x : negated) x = -x;
   proj.dtype = DType::f32;
   proj.data = reinterpret_cast<const std::byte*>(negated.data());
-  auto changed = Engine::create(*config, std::move(weights), options());
+  auto changed = ModelRunner::create(*config, std::move(weights), options());
   ASSERT_TRUE(changed.ok()) << changed.error().message;
   const Trace trace = run_alone(**changed, tokens, 150);
   EXPECT_EQ(original.selections[1], trace.selections[1]);
@@ -219,23 +219,23 @@ TEST_P(PropertyTest, SharedLayersFollowTheSelectionOfTheirGroup) {
 }
 
 TEST_P(PropertyTest, CacheMemoryFollowsTheTokens) {
-  const auto engine = testing::load_engine(testing::pocket_path(), options());
-  ASSERT_NE(engine, nullptr);
-  EXPECT_EQ(engine->pool().pages_in_use(), 0);
-  Session session(*engine);
-  Trace trace(engine->config());
+  const auto runner = testing::load_runner(testing::pocket_path(), options());
+  ASSERT_NE(runner, nullptr);
+  EXPECT_EQ(runner->pool().pages_in_use(), 0);
+  Session session(*runner);
+  Trace trace(runner->config());
   testing::run(session, random_tokens(2 * kPageTokens + 2, 11, 4000), 130, trace);
-  EXPECT_EQ(engine->pool().pages_in_use(), 3);
+  EXPECT_EQ(runner->pool().pages_in_use(), 3);
   session.truncate(kPageTokens);
-  EXPECT_EQ(engine->pool().pages_in_use(), 1);
+  EXPECT_EQ(runner->pool().pages_in_use(), 1);
 }
 
 TEST(Session, RefusesWhatCannotBeRun) {
   EngineOptions options;
   options.context = 100;
-  const auto engine = testing::load_engine(testing::pocket_path(), options);
-  ASSERT_NE(engine, nullptr);
-  Session session(*engine);
+  const auto runner = testing::load_runner(testing::pocket_path(), options);
+  ASSERT_NE(runner, nullptr);
+  Session session(*runner);
   auto append = [&](std::vector<int32_t> tokens) {
     return session.append(
         tokens, LogitsFor::none, [](int64_t, Tensor) {}, [](int64_t, int64_t) { return true; });
@@ -254,9 +254,9 @@ TEST(Session, RefusesWhatCannotBeRun) {
 TEST(Session, SaysWhenTheCacheBudgetIsSpent) {
   EngineOptions options;
   options.cache_bytes = 200000;  // two pages of the pocket model in bf16
-  const auto engine = testing::load_engine(testing::pocket_path(), options);
-  ASSERT_NE(engine, nullptr);
-  Session session(*engine);
+  const auto runner = testing::load_runner(testing::pocket_path(), options);
+  ASSERT_NE(runner, nullptr);
+  Session session(*runner);
   const auto result = session.append(
       random_tokens(300, 13, 4000), LogitsFor::none, [](int64_t, Tensor) {},
       [](int64_t, int64_t) { return true; });

@@ -23,12 +23,12 @@ INSTANTIATE_TEST_SUITE_P(Forms, SessionFileProperty,
                          });
 
 /// Appends `tokens` to a cache and returns the logits of each.
-std::vector<std::vector<float>> forward(Engine& engine, SequenceCache& cache,
+std::vector<std::vector<float>> forward(ModelRunner& runner, SequenceCache& cache,
                                         std::span<const int32_t> tokens) {
   EXPECT_TRUE(cache.extend(std::ssize(tokens)).ok());
   BatchBuilder builder;
   builder.add(cache, tokens, LogitsFor::all);
-  const Tensor rows = engine.forward(builder.batch());
+  const Tensor rows = runner.forward(builder.batch());
   std::vector<std::vector<float>> logits;
   for (int64_t t = 0; t < rows.rows; ++t) logits.emplace_back(rows.row(t), rows.row(t) + rows.cols);
   return logits;
@@ -41,22 +41,22 @@ TEST_P(SessionFileProperty, GoesOnBitForBit) {
   EngineOptions options;
   options.threads = 2;
   std::tie(options.compute, options.index_keys) = GetParam();
-  const auto engine = testing::load_engine(testing::pocket_path(), options);
-  const auto second = testing::load_engine(testing::pocket_path(), options);
-  ASSERT_NE(engine, nullptr);
+  const auto runner = testing::load_runner(testing::pocket_path(), options);
+  const auto second = testing::load_runner(testing::pocket_path(), options);
+  ASSERT_NE(runner, nullptr);
   ASSERT_NE(second, nullptr);
-  const int64_t vocab = engine->config().vocab_size;
+  const int64_t vocab = runner->config().vocab_size;
   std::mt19937 random(7);
   std::vector<int32_t> tokens(330);
   for (int32_t& id : tokens) id = static_cast<int32_t>(random() % static_cast<uint32_t>(vocab));
   const std::span<const int32_t> all(tokens);
 
-  SequenceCache whole(engine->pool());
-  const auto expected = forward(*engine, whole, all);
+  SequenceCache whole(runner->pool());
+  const auto expected = forward(*runner, whole, all);
   for (const size_t length : {1, 37, 128, 250, 256, 261, 329}) {
     SCOPED_TRACE(length);
-    SequenceCache first(engine->pool());
-    forward(*engine, first, all.first(std::min(length + 20, all.size())));
+    SequenceCache first(runner->pool());
+    forward(*runner, first, all.first(std::min(length + 20, all.size())));
     first.truncate(static_cast<int64_t>(length));
     ASSERT_TRUE(save_session(directory / "session", first, all.first(length), "pocket").ok());
 

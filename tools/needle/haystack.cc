@@ -1,6 +1,7 @@
 #include "needle/haystack.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/error.h"
 #include "sample/counter_rng.h"
@@ -37,14 +38,13 @@ int64_t record_at_depth(int64_t tokens, int percent) {
   return (tokens / kRecordTokens - 1) * percent / 100;
 }
 
-Result<GenerationResult> ask(Session& session, const std::vector<int32_t>& haystack, const Record& record) {
+Result<GenerationResult> ask(Engine& engine, const std::vector<int32_t>& haystack, const Record& record) {
   GenerationRequest request;
   request.prompt = haystack;
   request.prompt.insert(request.prompt.end(), record.key.begin(), record.key.end());
   request.sampling.temperature = 0;
   request.max_tokens = kValueTokens + 1;
-  return generate(
-      session, request, [](const GeneratedPiece&) { return true; }, [](int64_t, int64_t) { return true; });
+  return engine.generate(std::move(request));
 }
 
 bool is_answer(std::span<const int32_t> ids, const Record& record) {

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "engine/generate.h"
+#include "indexshare/engine.h"
 
 namespace indexshare::needle {
 
@@ -39,8 +39,8 @@ std::vector<int32_t> haystack(int64_t tokens);
 /// The number of the record at `percent` of the way through those that are whole within `tokens` tokens.
 int64_t record_at_depth(int64_t tokens, int percent);
 
-/// Asks for a record's value behind the haystack, greedily. What the session holds of it is not run again.
-Result<GenerationResult> ask(Session& session, const std::vector<int32_t>& haystack, const Record& record);
+/// Asks for a record's value behind the haystack, greedily. What the engine has read of it is not read again.
+Result<GenerationResult> ask(Engine& engine, const std::vector<int32_t>& haystack, const Record& record);
 
 /// Whether these ids are the record's value and the end.
 bool is_answer(std::span<const int32_t> ids, const Record& record);

@@ -78,30 +78,32 @@ class PrefillProgress {
   double next_ = kInterval;
 };
 
-Result<void> read_haystack(Session& session, const std::vector<int32_t>& tokens) {
+Result<void> read_haystack(Engine& engine, const std::vector<int32_t>& tokens) {
   PrefillProgress progress;
-  const Profile before = session.engine().model().backend().profile();
-  const Stopwatch watch;
-  ASSIGN_OR_RETURN(const int64_t done, session.append(
-                                           tokens, LogitsFor::none, [](int64_t, Tensor) {},
-                                           [&](int64_t part, int64_t total) {
-                                             progress.update(part, total);
-                                             return true;
-                                           }));
-  const double seconds = watch.seconds();
-  const Profile spent = session.engine().model().backend().profile().since(before);
+  GenerationRequest request;
+  request.prompt = tokens;
+  request.max_tokens = 0;
+  GenerationCallbacks callbacks;
+  callbacks.on_prompt = [&](int64_t done, int64_t total) {
+    progress.update(done, total);
+    return true;
+  };
+  ASSIGN_OR_RETURN(const GenerationResult result, engine.generate(std::move(request), std::move(callbacks)));
+  const Work& spent = result.timings.prefill;
+  const double seconds = result.timings.prefill_seconds;
   fmt::print(
       "prefill: {} tokens in {:.1f} s, {:.0f} tokens/s; index {:.1f} % of the time, {:.1f} GFLOP/s in it\n",
-      done, seconds, static_cast<double>(done) / seconds, 100 * spent.seconds(Part::index) / seconds,
+      tokens.size(), seconds, static_cast<double>(tokens.size()) / seconds,
+      100 * spent.seconds(Part::index) / seconds,
       static_cast<double>(spent.flops(Part::index)) * 1e-9 / spent.seconds(Part::index));
   return {};
 }
 
 // Whether the value came back.
-Result<bool> find(Session& session, const std::vector<int32_t>& prompt, int percent) {
+Result<bool> find(Engine& engine, const std::vector<int32_t>& prompt, int percent) {
   const int64_t number = record_at_depth(std::ssize(prompt), percent);
   const Record needle = record(number);
-  ASSIGN_OR_RETURN(const GenerationResult result, ask(session, prompt, needle));
+  ASSIGN_OR_RETURN(const GenerationResult result, ask(engine, prompt, needle));
   const bool found = is_answer(result.ids, needle);
   fmt::print("needle at {:3} %, token {:>7}: key {} -> {}, {}; {:.2f} ms per token\n", percent,
              number * kRecordTokens, fmt::join(needle.key, " "), fmt::join(result.ids, " "),
@@ -113,26 +115,24 @@ Result<bool> find(Session& session, const std::vector<int32_t>& prompt, int perc
 Result<bool> run(const Options& options) {
   RETURN_IF_ERROR(write_model(options.directory));
   if (options.tokens == 0) return true;
-  ASSIGN_OR_RETURN(const std::unique_ptr<Engine> engine, Engine::load(options.directory, options.engine));
-  const Config& config = engine->config();
+  ASSIGN_OR_RETURN(Engine engine, Engine::load(options.directory, options.engine));
+  const ModelInfo& info = engine.info();
   std::vector<int32_t> tokens = haystack(options.tokens);
   fmt::print("{}: {} layers {}, index_topk {}, {} threads, {}; {} records, each with a key of its own\n",
-             options.directory, config.num_hidden_layers, config.schedule(), config.index_topk,
-             engine->options().threads, engine->backend().isa(), options.tokens / kRecordTokens);
+             options.directory, info.layers, info.schedule, info.index_topk, info.options.threads, info.isa,
+             options.tokens / kRecordTokens);
 
-  Session session(*engine);
-  RETURN_IF_ERROR(read_haystack(session, tokens));
+  RETURN_IF_ERROR(read_haystack(engine, tokens));
   tokens.resize(tokens.size() - kQuestionRoom);
   bool all_found = true;
   for (const int percent : {0, 25, 50, 75, 100}) {
-    ASSIGN_OR_RETURN(const bool found, find(session, tokens, percent));
+    ASSIGN_OR_RETURN(const bool found, find(engine, tokens, percent));
     all_found = all_found && found;
   }
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   fmt::print("peak memory: {:.1f} MB; the cache takes {} bytes per token\n",
-             static_cast<double>(usage.ru_maxrss) * 1024e-6,
-             engine->pool().layout().page_bytes / kPageTokens);
+             static_cast<double>(usage.ru_maxrss) * 1024e-6, info.cache_bytes_per_token);
   return all_found;
 }
 

@@ -25,18 +25,20 @@ namespace indexshare {
 /// Ids that the tokenizer gives to GLM's markers, where it knows them.
 struct MarkerTokens {
   std::optional<int32_t> think, end_think;
+  std::vector<int32_t> tool_calls;  // that open and close tool calls and their arguments, ascending
 };
 
-/// Not thread-safe: one thread drives the engine and its sessions.
-class Engine {
+/// Not thread-safe: one thread drives it and its sessions.
+class ModelRunner {
  public:
   /// Loads a model directory. Everything that can be wrong with it or with the options is found here, and
   /// what cannot fit into memory is refused.
-  static Result<std::unique_ptr<Engine>> load(const std::filesystem::path& directory,
-                                              const EngineOptions& options);
+  static Result<std::unique_ptr<ModelRunner>> load(const std::filesystem::path& directory,
+                                                   const EngineOptions& options);
 
   /// An engine of given weights without text: for benchmarks and tests.
-  static Result<std::unique_ptr<Engine>> create(Config config, Weights weights, const EngineOptions& options);
+  static Result<std::unique_ptr<ModelRunner>> create(Config config, Weights weights,
+                                                     const EngineOptions& options);
 
   const Model& model() const { return *model_; }
   const Config& config() const { return model_->config(); }
@@ -45,12 +47,21 @@ class Engine {
   const MemoryPlan& memory_plan() const { return memory_plan_; }  // of one sequence of options().context
   int64_t memory_bytes() const { return memory_bytes_; }  // to stay inside: memory_limit() at the start
   const cpu::CpuBackend& backend() const { return *backend_; }
+  /// Tells apart models whose caches must not be mixed up.
+  Result<std::string> fingerprint() const;
+
   const Checkpoint* checkpoint() const { return checkpoint_.get(); }
   PagePool& pool() { return *pool_; }
+  const PagePool& pool() const { return *pool_; }
 
   /// nullptr where the directory has none.
   const Tokenizer* tokenizer() const { return tokenizer_ ? &*tokenizer_ : nullptr; }
   const ChatTemplate* chat_template() const { return chat_template_ ? &*chat_template_ : nullptr; }
+  const SpecialTokens& special_tokens() const { return special_tokens_; }
+
+  /// The text of a prompt: `variables` as ChatTemplate::render takes them, and what the model's files add.
+  /// "add_generation_prompt" is true unless given.
+  Result<std::string> render_chat(Json variables) const;
 
   /// Ids that end a generation: those that the files list, and GLM's end-of-text, user and observation
   /// markers even where they do not.
@@ -64,9 +75,10 @@ class Engine {
   BatchBuilder& builder() { return builder_; }
 
  private:
-  Engine() = default;
-  static Result<std::unique_ptr<Engine>> build(Config config, Weights weights, const EngineOptions& options,
-                                               bool mapped, int64_t tokenizer_bytes);
+  ModelRunner() = default;
+  static Result<std::unique_ptr<ModelRunner>> build(Config config, Weights weights,
+                                                    const EngineOptions& options, bool mapped,
+                                                    int64_t tokenizer_bytes);
   void collect_markers();
 
   EngineOptions options_;
@@ -79,6 +91,7 @@ class Engine {
   GenerationConfig generation_config_;
   std::optional<Tokenizer> tokenizer_;
   std::optional<ChatTemplate> chat_template_;
+  SpecialTokens special_tokens_;
   std::vector<int32_t> stop_ids_;
   MarkerTokens markers_;
   Workspace workspace_;

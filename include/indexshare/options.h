@@ -1,0 +1,45 @@
+// How an engine is set up.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace indexshare {
+
+/// How activations, or the values of the cache, are held.
+enum class FloatType : uint8_t { f32, bf16 };
+
+constexpr std::string_view float_type_name(FloatType type) {
+  return type == FloatType::f32 ? "f32" : "bf16";
+}
+
+/// How the index keys of a full layer are kept. `plain`: in the cache's type. `int8`: in whole numbers of 8
+/// bits under one scale per key. `screened`: in both forms, where the second one tells which keys are worth
+/// scoring by the first, so that the selection is that of `plain`.
+enum class IndexKeys : uint8_t { plain, int8, screened };
+
+constexpr std::string_view index_keys_name(IndexKeys keys) {
+  return keys == IndexKeys::plain ? "plain" : keys == IndexKeys::int8 ? "int8" : "screened";
+}
+
+/// The defaults fit the model and the machine.
+struct EngineOptions {
+  int threads = 0;                       // 0: one per processor
+  int numa_nodes = 0;                    // memory nodes to share work and caches over; 0: all, 1: none
+  std::optional<FloatType> compute;      // none: bf16 for bf16 and fp8 checkpoints, else f32
+  std::optional<FloatType> cache_dtype;  // none: as compute
+  IndexKeys index_keys = IndexKeys::plain;
+  float latent_norm_eps = 1e-6f;  // of q_a_layernorm and kv_a_layernorm
+  int64_t context = 0;  // tokens a sequence may have; 0: max_position_embeddings, or what fits into memory
+  int64_t cache_bytes = 0;     // budget of all caches; 0: what fits into memory
+  int64_t chunk = 512;         // tokens in one forward pass
+  int64_t ram_bytes = 0;       // memory to stay inside; 0: what the machine has available
+  int64_t max_running = 64;    // requests that are worked on at once; others wait
+  int64_t max_waiting = 0;     // requests that may wait: one more is refused (ErrorCode::busy); 0: any number
+  bool reuse_prefixes = true;  // keep the cache of finished requests for those that begin alike
+
+  const char* prefix = "";  // goes before the names of settings in errors: "--" on a command line
+};
+
+}  // namespace indexshare

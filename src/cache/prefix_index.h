@@ -1,0 +1,74 @@
+// Which beginnings of sequences are in the cache already: a tree of pages.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "cache/sequence.h"
+
+namespace indexshare {
+
+/// Keeps pages of sequences that were run for those that begin with the same tokens. A node of the tree is a
+/// page: the tokens that it holds and, where it is full, the pages that have followed it. What a token's rows
+/// are depends on the tokens before it alone, so a path from the root can serve any sequence that begins with
+/// its tokens. When the pool has no page left, it takes back what was of no use for longest.
+class PrefixIndex {
+ public:
+  explicit PrefixIndex(PagePool& pool);
+  ~PrefixIndex();
+  PrefixIndex(const PrefixIndex&) = delete;
+  PrefixIndex& operator=(const PrefixIndex&) = delete;
+
+  /// A cache of the longest beginning of `tokens` that is here.
+  SequenceCache attach(std::span<const int32_t> tokens);
+
+  /// How many tokens attach() would find.
+  int64_t match(std::span<const int32_t> tokens) const;
+
+  /// Keeps the pages of `cache`, which holds the rows of the first of `tokens`; those that are not full too
+  /// where the sequence has ended.
+  void insert(std::span<const int32_t> tokens, const SequenceCache& cache, bool ended);
+
+  /// Lets go of all pages.
+  void clear();
+
+  int64_t pages() const { return std::ssize(by_use_); }
+
+  /// Of these, the pages that no sequence holds.
+  int64_t unused_pages() const;
+
+ private:
+  struct Node;
+  using Nodes = std::vector<std::unique_ptr<Node>>;
+  struct Node {
+    Node* parent = nullptr;
+    std::vector<int32_t> tokens;  // up to kPageTokens; fewer only where nothing follows
+    std::byte* page = nullptr;
+    Nodes next;
+    std::list<Node*>::iterator use;
+  };
+
+  /// The deepest node all of whose tokens `tokens` begins with after those before it, or the root; `length`
+  /// counts the tokens up to its end. `partial`, where it is not null: the node after that with the most
+  /// tokens in common.
+  struct Path {
+    Node* node = nullptr;
+    int64_t length = 0;
+    Node* partial = nullptr;
+    int64_t common = 0;  // of partial's tokens
+  };
+  Path find(std::span<const int32_t> tokens) const;
+
+  void touch(Node* node);
+  bool evict();
+
+  PagePool& pool_;
+  std::unique_ptr<Node> root_ = std::make_unique<Node>();
+  std::list<Node*> by_use_;  // the latest last; a node before those that it follows
+};
+
+}  // namespace indexshare

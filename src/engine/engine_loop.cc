@@ -1,0 +1,247 @@
+#include "engine/engine_loop.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.h"
+
+namespace indexshare {
+namespace {
+
+constexpr int64_t kLogitBytes = int64_t{64} << 20;  // of one prompt whose every token is scored, in one pass
+
+int64_t pages_for(int64_t tokens) {
+  return (tokens + kPageTokens - 1) / kPageTokens;
+}
+
+void insert_in_order(std::vector<std::unique_ptr<ActiveRequest>>& requests,
+                     std::unique_ptr<ActiveRequest> request) {
+  const auto place = std::find_if(requests.begin(), requests.end(),
+                                  [&](const auto& other) { return request->goes_before(*other); });
+  requests.insert(place, std::move(request));
+}
+
+// Takes out those for which `wanted` is true.
+template <typename Wanted>
+std::vector<std::unique_ptr<ActiveRequest>> take_out(std::vector<std::unique_ptr<ActiveRequest>>& requests,
+                                                     Wanted wanted) {
+  std::vector<std::unique_ptr<ActiveRequest>> taken;
+  for (auto& request : requests) {
+    if (wanted(*request)) taken.push_back(std::move(request));
+  }
+  std::erase(requests, nullptr);
+  return taken;
+}
+
+}  // namespace
+
+EngineLoop::EngineLoop(ModelRunner& runner) : runner_(runner), kept_(runner.pool()) {}
+
+void EngineLoop::submit(std::unique_ptr<ActiveRequest> request) {
+  ++counts_.submitted;
+  insert_in_order(waiting_, std::move(request));
+}
+
+void EngineLoop::cancel(RequestId id) {
+  for (Requests* requests : {&waiting_, &running_}) {
+    for (auto& request : take_out(*requests, [id](const ActiveRequest& r) { return r.id() == id; })) {
+      request->stop(FinishReason::cancelled);
+      finish(std::move(request));
+    }
+  }
+}
+
+void EngineLoop::cancel_all() {
+  for (Requests* requests : {&waiting_, &running_}) {
+    for (auto& request : take_out(*requests, [](const ActiveRequest&) { return true; })) {
+      request->stop(FinishReason::cancelled);
+      finish(std::move(request));
+    }
+  }
+}
+
+void EngineLoop::stop_late() {
+  const auto now = ActiveRequest::Clock::now();
+  for (Requests* requests : {&waiting_, &running_}) {
+    for (auto& request : take_out(*requests, [now](const ActiveRequest& r) { return r.is_late(now); })) {
+      request->stop(FinishReason::timeout);
+      finish(std::move(request));
+    }
+  }
+}
+
+// Whether a prompt that is being read will soon have run more of this one's beginning than is kept now.
+bool EngineLoop::should_wait(const ActiveRequest& request) const {
+  if (!runner_.options().reuse_prefixes || request.scores_prompt()) return false;
+  int64_t soon = 0;
+  for (const auto& other : running_) {
+    if (!other->reads_prompt() || other->priority() < request.priority()) continue;
+    const auto a = other->prompt(), b = request.tokens();
+    const int64_t common = std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin();
+    soon = std::max(soon, common / kPageTokens * kPageTokens);
+  }
+  return soon > 0 && soon > kept_.match(request.tokens());
+}
+
+void EngineLoop::admit() {
+  for (size_t i = 0; i < waiting_.size() && std::ssize(running_) < runner_.options().max_running;) {
+    const ActiveRequest& next = *waiting_[i];
+    if (should_wait(next)) {
+      ++i;
+      continue;
+    }
+    // The pages of its own beginning, if they are kept, count on both sides.
+    const int64_t wanted = pages_for(std::ssize(next.tokens()) + 1);
+    int64_t room = runner_.pool().pages_left();
+    if (room < wanted) room += kept_.unused_pages();
+    if (room < wanted && !running_.empty()) return;
+    std::unique_ptr<ActiveRequest> request = std::move(waiting_[i]);
+    waiting_.erase(waiting_.begin() + static_cast<std::ptrdiff_t>(i));
+    const bool reuse = runner_.options().reuse_prefixes && !request->scores_prompt();
+    request->start(reuse ? kept_.attach(request->tokens()) : SequenceCache(runner_.pool()));
+    insert_in_order(running_, std::move(request));
+  }
+}
+
+void EngineLoop::plan() {
+  const int64_t row_bytes = runner_.config().vocab_size * static_cast<int64_t>(sizeof(float));
+  const int64_t chunk = runner_.options().chunk;
+  standings_.clear();
+  for (const auto& request : running_) {
+    standings_.push_back(
+        {.pending = request->pending(),
+         .limit = request->scores_prompt() ? std::max<int64_t>(1, kLogitBytes / row_bytes) : chunk,
+         .priority = request->priority()});
+  }
+  schedule(standings_, chunk, shares_);
+}
+
+void EngineLoop::preempt_last() {
+  std::unique_ptr<ActiveRequest> request = std::move(running_.back());
+  running_.pop_back();
+  shares_.pop_back();
+  ++counts_.preempted;
+  if (runner_.options().reuse_prefixes) kept_.insert(request->tokens(), request->cache(), true);
+  request->give_cache_back();
+  insert_in_order(waiting_, std::move(request));
+}
+
+// Extends the cache of each request by what it runs in this step.
+void EngineLoop::make_room() {
+  for (size_t i = 0; i < running_.size(); ++i) {
+    if (shares_[i] == 0) continue;
+    while (i < running_.size()) {
+      const Result<void> extended = running_[i]->cache().extend(shares_[i]);
+      if (extended.ok()) break;
+      if (running_.size() > 1) {
+        preempt_last();  // perhaps itself
+        continue;
+      }
+      if (kept_.pages() > 0) {  // what is kept of its own beginning would have to be copied to go on
+        kept_.clear();
+        continue;
+      }
+      running_[i]->fail(extended.error());
+      shares_.clear();
+      std::unique_ptr<ActiveRequest> request = std::move(running_[i]);
+      running_.clear();
+      finish(std::move(request));
+    }
+  }
+}
+
+void EngineLoop::run() {
+  BatchBuilder& builder = runner_.builder();
+  builder.clear();
+  for (size_t i = 0; i < running_.size(); ++i) {
+    if (shares_[i] == 0) continue;
+    ActiveRequest& request = *running_[i];
+    const int64_t first = request.cache().length() - shares_[i];
+    const auto tokens = request.tokens().subspan(static_cast<size_t>(first), static_cast<size_t>(shares_[i]));
+    builder.add(request.cache(), tokens,
+                request.scores_prompt()  ? LogitsFor::all
+                : request.pending() == 0 ? LogitsFor::last
+                                         : LogitsFor::none);
+  }
+  const Profile& profile = runner_.model().backend().profile();
+  const Work before = profile.work();
+  const Batch batch = builder.batch();
+  ++counts_.steps;
+  counts_.step_tokens += batch.rows();
+  const Tensor logits = runner_.forward(batch);
+  take_results(logits, profile.work() - before);
+}
+
+void EngineLoop::take_results(Tensor logits, const Work& work) {
+  counts_.work += work;
+  std::vector<RequestId> ended;
+  int64_t row = 0;
+  for (size_t i = 0; i < running_.size(); ++i) {
+    if (shares_[i] == 0) continue;
+    ActiveRequest& request = *running_[i];
+    request.add_work(work);
+    const bool complete = request.pending() == 0;
+    if (request.reads_prompt()) counts_.prompt_tokens += shares_[i];
+    const int64_t rows = request.scores_prompt() ? shares_[i] : complete ? 1 : 0;
+    const Tensor own(logits.row(row), rows, logits.cols);
+    row += rows;
+    if (request.scores_prompt()) {
+      request.score_prompt(request.cache().length() - rows, own, sampler_workspace_);
+    }
+    // Pages that are full now can serve others at once.
+    if (runner_.options().reuse_prefixes &&
+        request.cache().length() / kPageTokens != (request.cache().length() - shares_[i]) / kPageTokens) {
+      kept_.insert(request.tokens(), request.cache(), /*ended=*/false);
+    }
+    if (!complete) continue;
+    const std::span<float> last(own.row(rows - 1), static_cast<size_t>(own.cols));
+    if (request.take_logits(last, sampler_workspace_)) ended.push_back(request.id());
+  }
+  for (auto& request : take_out(running_, [&](const ActiveRequest& r) {
+         return std::find(ended.begin(), ended.end(), r.id()) != ended.end();
+       })) {
+    finish(std::move(request));
+  }
+}
+
+void EngineLoop::finish(std::unique_ptr<ActiveRequest> request) {
+  const GenerationResult& result = request->result();
+  counts_.cached_tokens += result.cached_tokens;
+  counts_.generated_tokens += std::ssize(result.ids);
+  ++(request->failed()                                 ? counts_.failed
+     : result.finish_reason == FinishReason::cancelled ? counts_.cancelled
+                                                       : counts_.finished);
+  if (runner_.options().reuse_prefixes && !request->failed() && request->cache().length() > 0) {
+    kept_.insert(request->tokens(), request->cache(), /*ended=*/true);
+  }
+  request->give_cache_back();
+  ended_.push_back(std::move(request));
+}
+
+void EngineLoop::step() {
+  stop_late();
+  admit();
+  for (auto& request : take_out(running_, [](ActiveRequest& r) { return !r.report_progress(); })) {
+    request->stop(FinishReason::cancelled);
+    finish(std::move(request));
+  }
+  plan();
+  make_room();
+  if (!running_.empty()) run();
+}
+
+EngineStatistics EngineLoop::statistics() const {
+  EngineStatistics now = counts_;
+  const PagePool& pool = std::as_const(runner_).pool();
+  now.running = std::ssize(running_);
+  now.waiting = std::ssize(waiting_);
+  now.pages_in_use = pool.pages_in_use();
+  now.pages_kept = kept_.pages();
+  now.page_bytes = pool.layout().page_bytes;
+  now.page_tokens = kPageTokens;
+  now.cache_bytes = pool.allocated_bytes();
+  now.cache_budget_bytes = pool.budget_bytes();
+  return now;
+}
+
+}  // namespace indexshare

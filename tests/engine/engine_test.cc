@@ -1,0 +1,446 @@
+// Many requests at once: what each says is what it says alone; and requests that cannot be met.
+#include "indexshare/engine.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cmath>
+#include <future>
+#include <random>
+#include <thread>
+
+#include "golden/support.h"
+#include "temporary_directory.h"
+
+namespace indexshare {
+namespace {
+
+EngineOptions small_options() {
+  EngineOptions options;
+  options.threads = 2;
+  options.chunk = 64;
+  return options;
+}
+
+std::optional<Engine> load(const EngineOptions& options = small_options()) {
+  auto engine = Engine::load(testing::pocket_path(), options);
+  EXPECT_TRUE(engine.ok()) << engine.error().message;
+  if (!engine.ok()) return std::nullopt;
+  return std::move(engine).value();
+}
+
+GenerationRequest greedy(std::vector<int32_t> prompt, int64_t max_tokens = 8) {
+  GenerationRequest request;
+  request.prompt = std::move(prompt);
+  request.sampling.temperature = 0;
+  request.max_tokens = max_tokens;
+  return request;
+}
+
+std::vector<int32_t> random_ids(int64_t count, uint32_t seed) {
+  std::mt19937 random(seed);
+  std::vector<int32_t> ids(static_cast<size_t>(count));
+  for (int32_t& id : ids) id = static_cast<int32_t>(random() % 4000);
+  return ids;
+}
+
+/// Requests of all kinds; some begin alike.
+std::vector<GenerationRequest> many_requests(size_t count) {
+  std::vector<GenerationRequest> requests;
+  std::mt19937 random(11);
+  const std::vector<int32_t> common = random_ids(600, 99);
+  for (size_t i = 0; i < count; ++i) {
+    GenerationRequest request;
+    if (random() % 2 == 0) request.prompt.assign(common.begin(), common.begin() + 1 + random() % 600);
+    const auto own = random_ids(1 + static_cast<int64_t>(random() % 150), static_cast<uint32_t>(i));
+    request.prompt.insert(request.prompt.end(), own.begin(), own.end());
+    request.sampling.temperature = random() % 3 == 0 ? 0.0f : 1.0f;
+    request.sampling.seed = i;
+    if (random() % 4 == 0) request.sampling.logprobs = 3;
+    if (random() % 4 == 0) request.sampling.presence_penalty = 1.0f;
+    if (random() % 5 == 0) request.prompt_logprobs = 1;
+    request.max_tokens = static_cast<int64_t>(1 + random() % 40);
+    request.priority = static_cast<int32_t>(random() % 2);
+    requests.push_back(std::move(request));
+  }
+  return requests;
+}
+
+bool same(const std::vector<TokenLogprobs>& a, const std::vector<TokenLogprobs>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const TokenLogprobs& x, const TokenLogprobs& y) {
+                      return x.logprob == y.logprob && x.rank == y.rank &&
+                             std::equal(x.top.begin(), x.top.end(), y.top.begin(), y.top.end(),
+                                        [](const TokenLogprob& p, const TokenLogprob& q) {
+                                          return p.id == q.id && p.logprob == q.logprob;
+                                        });
+                    });
+}
+
+void expect_same(const GenerationResult& a, const GenerationResult& b) {
+  EXPECT_EQ(a.ids, b.ids);
+  EXPECT_EQ(a.text, b.text);
+  EXPECT_EQ(a.finish_reason, b.finish_reason);
+  EXPECT_TRUE(same(a.logprobs, b.logprobs));
+  EXPECT_TRUE(same(a.prompt_logprobs, b.prompt_logprobs));
+}
+
+/// Each request alone, in an engine that keeps nothing.
+std::vector<GenerationResult> alone(const std::vector<GenerationRequest>& requests) {
+  EngineOptions options = small_options();
+  options.reuse_prefixes = false;
+  options.chunk = 512;
+  std::vector<GenerationResult> results;
+  auto engine = load(options);
+  if (!engine) return results;
+  for (const GenerationRequest& request : requests) {
+    auto result = engine->generate(request);
+    EXPECT_TRUE(result.ok()) << result.error().message;
+    if (result.ok()) results.push_back(std::move(*result));
+  }
+  EXPECT_EQ(engine->statistics().pages_in_use, 0);
+  return results;
+}
+
+void expect_together_as_alone(Engine& engine, const std::vector<GenerationRequest>& requests) {
+  const std::vector<GenerationResult> expected = alone(requests);
+  ASSERT_EQ(expected.size(), requests.size());
+  std::vector<Stream> streams;
+  for (const GenerationRequest& request : requests) {
+    auto stream = engine.stream(request);
+    ASSERT_TRUE(stream.ok()) << stream.error().message;
+    streams.push_back(std::move(*stream));
+  }
+  for (size_t i = 0; i < streams.size(); ++i) {
+    SCOPED_TRACE(i);
+    std::string text;
+    while (auto piece = streams[i].next()) text += piece->text;
+    auto result = streams[i].result();
+    ASSERT_TRUE(result.ok()) << result.error().message;
+    expect_same(*result, expected[i]);
+    EXPECT_EQ(text, result->text);
+  }
+}
+
+TEST(Engine, SaysTogetherWhatEachRequestSaysAlone) {
+  auto engine = load();
+  ASSERT_TRUE(engine);
+  const auto requests = many_requests(60);
+  expect_together_as_alone(*engine, requests);
+  expect_together_as_alone(*engine, requests);  // now that much is kept
+  const EngineStatistics statistics = engine->statistics();
+  EXPECT_GT(statistics.cached_tokens, 5000);
+  EXPECT_EQ(statistics.finished, 120);
+  EXPECT_EQ(statistics.running + statistics.waiting, 0);
+  EXPECT_EQ(statistics.pages_in_use, statistics.pages_kept);
+}
+
+// With room for a few of the requests only, some must give their pages back in the middle of their answers.
+TEST(Engine, SaysTheSameWhenPagesRunOut) {
+  EngineOptions options = small_options();
+  auto roomy = load(options);
+  ASSERT_TRUE(roomy);
+  options.cache_bytes = 12 * roomy->statistics().page_bytes;
+  options.context = 2048;
+  auto engine = load(options);
+  ASSERT_TRUE(engine);
+  std::vector<GenerationRequest> requests = many_requests(24);
+  for (GenerationRequest& request : requests) request.max_tokens = 300;
+  expect_together_as_alone(*engine, requests);
+  EXPECT_GT(engine->statistics().preempted, 0);
+  EXPECT_LE(engine->statistics().cache_bytes, options.cache_bytes);
+}
+
+TEST(Engine, ReportsARequestThatTheCacheCannotHold) {
+  EngineOptions options = small_options();
+  auto roomy = load(options);
+  ASSERT_TRUE(roomy);
+  options.cache_bytes = 2 * roomy->statistics().page_bytes;
+  options.context = 512;
+  auto engine = load(options);
+  ASSERT_TRUE(engine);
+  EXPECT_TRUE(engine->generate(greedy(random_ids(500, 1), 4)).ok());
+  options.context = 0;  // then nobody has promised that a sequence of any length has room
+  engine = load(options);
+  ASSERT_TRUE(engine);
+  const auto result = engine->generate(greedy(random_ids(600, 1), 4));
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.error().code, ErrorCode::out_of_memory);
+  EXPECT_TRUE(engine->generate(greedy(random_ids(500, 1), 4)).ok());
+}
+
+TEST(Engine, ReadsACommonBeginningOnce) {
+  EngineOptions options = small_options();
+  options.chunk = 512;
+  auto engine = load(options);
+  ASSERT_TRUE(engine);
+  const auto prompt = random_ids(1500, 3);
+  std::vector<Stream> streams;
+  for (int i = 0; i < 8; ++i) streams.push_back(std::move(*engine->stream(greedy(prompt, 2))));
+  std::vector<int32_t> ids;
+  for (Stream& stream : streams) {
+    auto result = stream.result();
+    ASSERT_TRUE(result.ok());
+    if (ids.empty()) ids = result->ids;
+    EXPECT_EQ(result->ids, ids);
+  }
+  // one whole prompt, and of the others what stands behind the last page that is full
+  EXPECT_LE(engine->statistics().prompt_tokens, 1500 + 7 * 256);
+}
+
+TEST(Engine, CountsWhatWasReusedOfAPrompt) {
+  auto engine = load();
+  ASSERT_TRUE(engine);
+  const auto prompt = random_ids(700, 4);
+  auto first = engine->generate(greedy(prompt, 5));
+  ASSERT_TRUE(first.ok());
+  EXPECT_EQ(first->cached_tokens, 0);
+  auto again = engine->generate(greedy(prompt, 5));
+  ASSERT_TRUE(again.ok());
+  EXPECT_EQ(again->cached_tokens, 699);  // all but the last, whose logits are wanted
+  EXPECT_EQ(again->ids, first->ids);
+  std::vector<int32_t> turn = prompt;
+  turn.insert(turn.end(), first->ids.begin(), first->ids.end());
+  turn.push_back(7);
+  auto next = engine->generate(greedy(turn, 5));
+  ASSERT_TRUE(next.ok());
+  EXPECT_EQ(next->cached_tokens, 704);  // the answer's last token was never run
+}
+
+TEST(Engine, GoesOnWithASessionThatAnotherEngineSaved) {
+  const TemporaryDirectory directory;
+  const auto file = directory.path() / "session";
+  const auto prompt = random_ids(700, 8);
+  GenerationRequest request = greedy(prompt, 30);
+  request.sampling.temperature = 1;
+  const auto expected = alone({request});
+  ASSERT_EQ(expected.size(), 1u);
+  {
+    auto engine = load();
+    ASSERT_TRUE(engine);
+    const auto saved = engine->save_session(file, prompt);
+    ASSERT_TRUE(saved.ok()) << saved.error().message;
+    EXPECT_EQ(engine->statistics().pages_in_use, engine->statistics().pages_kept);
+  }
+  auto engine = load();
+  ASSERT_TRUE(engine);
+  const auto restored = engine->restore_session(file);
+  ASSERT_TRUE(restored.ok()) << restored.error().message;
+  EXPECT_EQ(*restored, prompt);
+  const auto result = engine->generate(request);
+  ASSERT_TRUE(result.ok());
+  EXPECT_EQ(result->cached_tokens, 699);
+  expect_same(*result, expected[0]);
+
+  EngineOptions options = small_options();
+  options.latent_norm_eps = 1e-5f;
+  const auto other = load(options)->restore_session(file);
+  ASSERT_FALSE(other.ok());
+  EXPECT_NE(other.error().message.find("was saved by another model"), std::string::npos);
+  EXPECT_FALSE(engine->restore_session(directory.path() / "none").ok());
+  options = small_options();
+  options.reuse_prefixes = false;
+  EXPECT_EQ(load(options)->save_session(file, prompt).error().code, ErrorCode::unsupported);
+}
+
+TEST(Engine, ScoresPrompts) {
+  auto engine = load();
+  ASSERT_TRUE(engine);
+  const auto prompt = random_ids(150, 5);
+  GenerationRequest request = greedy(prompt, 0);
+  request.prompt_logprobs = 2;
+  ASSERT_TRUE(engine->generate(greedy(prompt, 3)).ok());  // what is kept of it must not be in the way
+  auto result = engine->generate(request);
+  ASSERT_TRUE(result.ok()) << result.error().message;
+  EXPECT_TRUE(result->ids.empty());
+  EXPECT_EQ(result->cached_tokens, 0);
+  ASSERT_EQ(result->prompt_logprobs.size(), prompt.size() - 1);
+  const auto runner = testing::load_runner(testing::pocket_path(), small_options());
+  ASSERT_NE(runner, nullptr);
+  Session session(*runner);
+  testing::Trace trace(runner->config());
+  testing::run(session, prompt, 150, trace);
+  for (size_t i = 0; i + 1 < prompt.size(); ++i) {
+    const std::vector<float>& row = trace.logits[i];
+    double sum = 0;
+    for (const float x : row) sum += std::exp(double{x});
+    const TokenLogprobs& got = result->prompt_logprobs[i];
+    EXPECT_NEAR(got.logprob, row[static_cast<size_t>(prompt[i + 1])] - std::log(sum), 1e-4);
+    EXPECT_EQ(got.top.front().id, testing::argmax(row));
+    ASSERT_EQ(got.top.size(), 2u);
+    EXPECT_EQ(got.rank == 1, got.top.front().id == prompt[i + 1]);
+  }
+}
+
+TEST(Engine, EndsACancelledRequestAndGoesOnWithTheOthers) {
+  auto engine = load();
+  ASSERT_TRUE(engine);
+  GenerationRequest request = greedy(random_ids(20, 6), 2000);
+  request.ignore_eos = true;
+  auto stream = engine->stream(request);
+  auto other = engine->stream(greedy(random_ids(20, 7), 5));
+  ASSERT_TRUE(stream.ok() && other.ok());
+  ASSERT_TRUE(stream->next().has_value());
+  stream->cancel();
+  auto result = stream->result();
+  ASSERT_TRUE(result.ok());
+  EXPECT_EQ(result->finish_reason, FinishReason::cancelled);
+  EXPECT_LT(result->ids.size(), 2000u);
+  auto rest = other->result();
+  ASSERT_TRUE(rest.ok());
+  EXPECT_NE(rest->finish_reason, FinishReason::cancelled);
+}
+
+TEST(Engine, EndsRequestsThatTakeTooLong) {
+  auto engine = load();
+  ASSERT_TRUE(engine);
+  GenerationRequest request = greedy(random_ids(20, 6), 100000);
+  request.max_tokens.reset();
+  request.ignore_eos = true;
+  request.timeout_seconds = 0.05;
+  auto result = engine->generate(request);
+  ASSERT_TRUE(result.ok());
+  EXPECT_EQ(result->finish_reason, FinishReason::timeout);
+}
+
+TEST(Engine, EndsWhatIsRunningWhenItIsLeft) {
+  auto engine = load();
+  ASSERT_TRUE(engine);
+  GenerationRequest request = greedy(random_ids(20, 6), 100000);
+  request.max_tokens.reset();
+  request.ignore_eos = true;
+  std::atomic<int> ended = 0;
+  for (int i = 0; i < 5; ++i) {
+    GenerationCallbacks callbacks;
+    callbacks.on_end = [&](const Result<GenerationResult>& result) {
+      EXPECT_TRUE(result.ok() && result.value().finish_reason == FinishReason::cancelled);
+      ++ended;
+    };
+    ASSERT_TRUE(engine->submit(request, callbacks).ok());
+  }
+  engine.reset();
+  EXPECT_EQ(ended, 5);
+}
+
+TEST(Engine, RefusesOneRequestTooMany) {
+  EngineOptions options = small_options();
+  options.max_running = 1;
+  options.max_waiting = 2;
+  auto engine = load(options);
+  ASSERT_TRUE(engine);
+  GenerationRequest request = greedy(random_ids(20, 6));
+  request.max_tokens.reset();
+  request.ignore_eos = true;
+  std::vector<Stream> streams;
+  streams.push_back(std::move(*engine->stream(request)));
+  ASSERT_TRUE(streams.front().next().has_value());  // it runs
+  for (int i = 0; i < 2; ++i) {
+    auto stream = engine->stream(request);
+    ASSERT_TRUE(stream.ok()) << stream.error().message;
+    streams.push_back(std::move(*stream));
+  }
+  const auto refused = engine->stream(request);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, ErrorCode::busy);
+}
+
+TEST(Engine, ServesManyThreads) {
+  auto engine = load();
+  ASSERT_TRUE(engine);
+  const auto requests = many_requests(20);
+  const auto expected = alone(requests);
+  ASSERT_EQ(expected.size(), requests.size());
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < requests.size(); ++i) {
+    threads.emplace_back([&, i] {
+      for (int round = 0; round < 3; ++round) {
+        const auto result = engine->generate(requests[i]);
+        ASSERT_TRUE(result.ok());
+        expect_same(result.value(), expected[i]);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST(Engine, StopsAtTextsAndShowsThemWhereAsked) {
+  auto engine = load();
+  ASSERT_TRUE(engine);
+  const auto prompt =
+      engine->render_chat(R"({"messages": [{"role": "user", "content": "What is a parrakeet?"}]})");
+  ASSERT_TRUE(prompt.ok()) << prompt.error().message;
+  GenerationRequest request = greedy(engine->encode(*prompt).value(), 100);
+  const std::string whole = engine->generate(request)->text;
+  ASSERT_GT(whole.size(), 20u);
+  request.stop = {whole.substr(12, 4)};
+  const size_t at = whole.find(request.stop[0]);
+  auto result = engine->generate(request);
+  ASSERT_TRUE(result.ok());
+  EXPECT_EQ(result->text, whole.substr(0, at));
+  EXPECT_EQ(result->stop_text, request.stop[0]);
+  EXPECT_EQ(result->finish_reason, FinishReason::stop);
+  request.include_stop = true;
+  EXPECT_EQ(engine->generate(request)->text, whole.substr(0, at) + request.stop[0]);
+  request.sampling.min_tokens = static_cast<int32_t>(result->ids.size());
+  EXPECT_EQ(engine->generate(request)->text, whole);  // the text stood before the answer might end
+}
+
+TEST(Engine, RefusesRequestsThatCannotBeMet) {
+  auto engine = load();
+  ASSERT_TRUE(engine);
+  auto message = [&](const GenerationRequest& request) {
+    const auto result = engine->generate(request);
+    return result.ok() ? std::string("done") : result.error().message;
+  };
+  EXPECT_EQ(message(greedy({1, 2, 3})), "done");
+  EXPECT_EQ(message(greedy({})), "the prompt is empty: at least one token is needed");
+  EXPECT_EQ(message(greedy({4096})), "prompt token id 4096 is outside the vocabulary of 4096 tokens");
+  EXPECT_EQ(message(greedy({1}, -1)), "max_tokens is -1, expected 0 or more");
+  GenerationRequest request = greedy({1});
+  request.sampling.min_tokens = 9;
+  EXPECT_EQ(message(request), "min_tokens is 9, more than max_tokens 8");
+  request = greedy({1});
+  request.stop_ids = {4096};
+  EXPECT_EQ(message(request), "stop token id 4096 is outside the vocabulary of 4096 tokens");
+  request = greedy({1});
+  request.stop = {""};
+  EXPECT_EQ(message(request), "a stop string is empty");
+  request = greedy({1});
+  request.prompt_logprobs = 21;
+  EXPECT_EQ(message(request), "prompt_logprobs is 21, expected a count from 0 to 20");
+  request = greedy({1});
+  request.timeout_seconds = -1;
+  EXPECT_EQ(message(request), "timeout_seconds is -1, expected 0 (none) to 1000000000");
+  EXPECT_EQ(message(greedy(random_ids(engine->info().context, 1))),
+            "the prompt of 131072 tokens leaves no room in the context of 131072");
+}
+
+TEST(Engine, SaysWhenNoLogitIsANumber) {
+  const auto runner = testing::load_runner(testing::pocket_path(), {});
+  ASSERT_NE(runner, nullptr);
+  Weights weights = runner->model().weights();
+  weights.norm.assign(weights.norm.size(), std::nanf(""));
+  auto broken = ModelRunner::create(runner->config(), std::move(weights), {});
+  ASSERT_TRUE(broken.ok()) << broken.error().message;
+  Engine engine(std::move(*broken));
+  const auto result = engine.generate(greedy({1, 2, 3}));
+  ASSERT_FALSE(result.ok());
+  EXPECT_NE(result.error().message.find("not finite"), std::string::npos) << result.error().message;
+  EXPECT_EQ(engine.statistics().failed, 1);
+}
+
+TEST(Engine, RunsATaskBetweenSteps) {
+  auto engine = load();
+  ASSERT_TRUE(engine);
+  GenerationRequest request = greedy(random_ids(20, 6));
+  request.max_tokens.reset();
+  request.ignore_eos = true;
+  auto stream = engine->stream(request);
+  ASSERT_TRUE(stream.ok());
+  int64_t vocab = 0;
+  engine->run_exclusive([&](ModelRunner& runner) { vocab = runner.config().vocab_size; });
+  EXPECT_EQ(vocab, engine->info().vocab_size);
+}
+
+}  // namespace
+}  // namespace indexshare
