@@ -67,6 +67,7 @@ class Engine::Impl {
     auto active = std::make_unique<ActiveRequest>(id, std::move(request), std::move(callbacks), *runner_);
     {
       const std::lock_guard lock(mutex_);
+      if (closing_) return make_error(ErrorCode::busy, "the engine is being closed");
       const EngineOptions& options = runner_->options();
       if (options.max_waiting > 0 && unfinished_ >= options.max_running + options.max_waiting) {
         return make_error(ErrorCode::busy, "{} requests are waiting already: try again later",

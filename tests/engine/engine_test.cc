@@ -322,6 +322,30 @@ TEST(Engine, EndsWhatIsRunningWhenItIsLeft) {
   EXPECT_EQ(ended, 5);
 }
 
+TEST(Engine, TakesRequestsFromCallbacksUntilItIsLeft) {
+  auto engine = load();
+  ASSERT_TRUE(engine);
+  Engine* served = &*engine;
+  std::atomic<int> answered = 0;
+  std::promise<void> chain;
+  std::function<void()> ask = [&] {
+    GenerationCallbacks callbacks;
+    callbacks.on_end = [&](const Result<GenerationResult>& result) {
+      EXPECT_TRUE(result.ok());
+      if (++answered == 5) chain.set_value();
+      ask();
+    };
+    const auto id = served->submit(greedy({1, 2, 3}, 2), callbacks);
+    if (!id.ok()) {
+      EXPECT_EQ(id.error().message, "the engine is being closed");
+    }
+  };
+  ask();
+  chain.get_future().wait();
+  engine.reset();
+  EXPECT_GE(answered, 5);
+}
+
 TEST(Engine, RefusesOneRequestTooMany) {
   EngineOptions options = small_options();
   options.max_running = 1;
