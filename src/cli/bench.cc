@@ -209,7 +209,7 @@ Action add_bench(CLI::App& command) {
   add_value(command, "--threads", options->threads, "N,...",
             "threads to compute with; several are measured by turns (default: one per processor)",
             parse_threads)
-      ->group("ModelRunner");
+      ->group("Engine");
   command.parse_complete_callback([options, &command] { check(command, *options); });
   return [options] { return bench(*options); };
 }

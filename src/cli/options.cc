@@ -15,7 +15,7 @@ namespace {
 
 constexpr int64_t kMaxCount = std::numeric_limits<int32_t>::max();
 constexpr int64_t kMaxContext = int64_t{1} << 30;
-constexpr const char* kEngineGroup = "ModelRunner";
+constexpr const char* kEngineGroup = "Engine";
 constexpr float kMaxFloat = std::numeric_limits<float>::max();
 
 // The whole text as a number; nothing where it is none or too large for T.

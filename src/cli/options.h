@@ -53,8 +53,7 @@ CLI::Option* add_integer(CLI::App& command, const char* flag, std::optional<Inte
   return add_integer_as<Integer>(command, flag, target, min, max, help);
 }
 
-/// The positional argument MODEL; the flags of the group "ModelRunner", and those of them that memory depends
-/// on.
+/// The positional argument MODEL; the flags of the group "Engine", and those of them that memory depends on.
 void add_model(CLI::App& command, std::string& model);
 void add_engine_flags(CLI::App& command, EngineOptions& options);
 void add_memory_flags(CLI::App& command, EngineOptions& options);

@@ -17,6 +17,14 @@ class Help(TestCase):
                 own = self.succeeds(command, "--help").out
                 self.assertIn(f"Usage: indexshare {command} ", own)
 
+    def test_groups_flags_under_the_names_that_users_know(self):
+        for command, groups in [("run", ["Chat", "Sampling", "Engine"]), ("plan", ["Engine"]), ("bench", ["Engine"])]:
+            headings = re.findall(r"^(\w+).*:$", self.succeeds(command, "--help").out, re.M)
+            for group in groups:
+                with self.subTest(command=command, group=group):
+                    self.assertEqual(headings.count(group), 1)
+            self.assertNotIn("ModelRunner", headings)
+
     def test_version(self):
         self.assertRegex(self.succeeds("--version").out, r"^indexshare \d+\.\d+\.\d+\n$")
 
