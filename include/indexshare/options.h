@@ -14,6 +14,13 @@ constexpr std::string_view float_type_name(FloatType type) {
   return type == FloatType::f32 ? "f32" : "bf16";
 }
 
+constexpr std::optional<FloatType> find_float_type(std::string_view name) {
+  for (const FloatType type : {FloatType::f32, FloatType::bf16}) {
+    if (name == float_type_name(type)) return type;
+  }
+  return std::nullopt;
+}
+
 /// How the index keys of a full layer are kept. `plain`: in the cache's type. `int8`: in whole numbers of 8
 /// bits under one scale per key. `screened`: in both forms, where the second one tells which keys are worth
 /// scoring by the first, so that the selection is that of `plain`.
@@ -21,6 +28,13 @@ enum class IndexKeys : uint8_t { plain, int8, screened };
 
 constexpr std::string_view index_keys_name(IndexKeys keys) {
   return keys == IndexKeys::plain ? "plain" : keys == IndexKeys::int8 ? "int8" : "screened";
+}
+
+constexpr std::optional<IndexKeys> find_index_keys(std::string_view name) {
+  for (const IndexKeys keys : {IndexKeys::plain, IndexKeys::int8, IndexKeys::screened}) {
+    if (name == index_keys_name(keys)) return keys;
+  }
+  return std::nullopt;
 }
 
 /// The defaults fit the model and the machine.

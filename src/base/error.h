@@ -25,7 +25,7 @@ Error make_error(fmt::format_string<Args...> format, Args&&... args) {
 #define INDEXSHARE_CONCAT_(a, b) a##b
 #define INDEXSHARE_CONCAT(a, b) INDEXSHARE_CONCAT_(a, b)
 
-/// Returns the error of a Result<void> expression from the enclosing function, if it has one.
+/// Returns the error of a Result expression from the enclosing function, if it has one.
 #define RETURN_IF_ERROR(expr)                                         \
   do {                                                                \
     if (auto result_ = (expr); !result_.ok()) return result_.error(); \

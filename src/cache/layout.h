@@ -13,6 +13,11 @@ namespace indexshare {
 
 // Long enough for a layer's index keys, 64 KiB in bf16, to be read nearly as fast as one run without end.
 inline constexpr int64_t kPageTokens = 256;
+/// Pages that so many tokens take.
+constexpr int64_t pages_for(int64_t tokens) {
+  return (tokens + kPageTokens - 1) / kPageTokens;
+}
+
 inline constexpr int64_t kIndexBlockTokens = 16;  // index keys are interleaved by blocks of this many tokens
 
 struct CacheLayout {

@@ -37,7 +37,7 @@ SequenceCache& SequenceCache::operator=(SequenceCache&& other) noexcept {
 
 Result<void> SequenceCache::extend(int64_t tokens) {
   const int64_t length = length_ + tokens;
-  const auto wanted = static_cast<size_t>((length + kPageTokens - 1) / kPageTokens);
+  const auto wanted = static_cast<size_t>(pages_for(length));
   const size_t had = pages_.size();
   bool enough = own_last_page();
   while (enough && pages_.size() < wanted) {
@@ -59,7 +59,7 @@ Result<void> SequenceCache::extend(int64_t tokens) {
 
 void SequenceCache::truncate(int64_t length) {
   if (length >= length_) return;
-  const auto keep = static_cast<size_t>((length + kPageTokens - 1) / kPageTokens);
+  const auto keep = static_cast<size_t>(pages_for(length));
   for (; pages_.size() > keep; pages_.pop_back()) pool_->release(pages_.back());
   length_ = length;
 }

@@ -48,10 +48,6 @@ int64_t tokens_of_page(int64_t tokens, int64_t page) {
   return std::min(kPageTokens, tokens - page * kPageTokens);
 }
 
-int64_t page_count(int64_t tokens) {
-  return (tokens + kPageTokens - 1) / kPageTokens;
-}
-
 class BodyWriter {
  public:
   void number(int64_t value) {
@@ -127,20 +123,6 @@ std::string write_body(const CacheLayout& layout, std::span<const int32_t> token
   return body.bytes();
 }
 
-std::optional<DType> find_dtype(std::string_view name) {
-  for (const DType dtype : {DType::f32, DType::bf16}) {
-    if (dtype_name(dtype) == name) return dtype;
-  }
-  return std::nullopt;
-}
-
-std::optional<IndexKeys> find_index_keys(std::string_view name) {
-  for (const IndexKeys keys : {IndexKeys::plain, IndexKeys::int8, IndexKeys::screened}) {
-    if (index_keys_name(keys) == name) return keys;
-  }
-  return std::nullopt;
-}
-
 /// The part of a body between the fingerprint and the token ids.
 Result<CacheLayout> read_layout(BodyReader& body, std::string_view source) {
   const std::string_view dtype_text = body.text(), keys_text = body.text();
@@ -149,7 +131,7 @@ Result<CacheLayout> read_layout(BodyReader& body, std::string_view source) {
   const std::string_view flags = body.take(static_cast<size_t>(layers));
   if (body.is_short()) return make_error("{}: its header ends too early", source);
 
-  const std::optional<DType> dtype = find_dtype(dtype_text);
+  const std::optional<FloatType> dtype = find_float_type(dtype_text);
   const std::optional<IndexKeys> keys = find_index_keys(keys_text);
   if (!dtype || !keys) return make_error("{}: is kept in a form that this program does not know", source);
   if (page_tokens != kPageTokens) {
@@ -165,7 +147,7 @@ Result<CacheLayout> read_layout(BodyReader& body, std::string_view source) {
     if (flag != 0 && flag != 1) return make_error("{}: a layer is neither full nor shared", source);
     full.push_back(flag == 1);
   }
-  return CacheLayout(*dtype, latent_width, index_width, full, *keys);
+  return CacheLayout(dtype_of(*dtype), latent_width, index_width, full, *keys);
 }
 
 /// The rest of a body.
@@ -269,7 +251,7 @@ Result<void> save_session(const std::filesystem::path& path, const SequenceCache
   RETURN_IF_ERROR(file.write(std::as_bytes(std::span(&preamble, 1))));
   RETURN_IF_ERROR(file.write(body));
   Memory partial;
-  for (int64_t page = 0; page < page_count(length); ++page) {
+  for (int64_t page = 0; page < pages_for(length); ++page) {
     const int64_t count = tokens_of_page(length, page);
     const auto bytes = static_cast<size_t>(stored_page_bytes(layout, count));
     std::span<const std::byte> stored = cache.page_bytes(page).first(bytes);
@@ -327,7 +309,7 @@ Result<SequenceCache> SessionFile::restore(PagePool& pool) const {
   SequenceCache cache(pool);
   Memory partial;
   int64_t offset = pages_begin_;
-  for (int64_t page = 0; page < page_count(length); ++page) {
+  for (int64_t page = 0; page < pages_for(length); ++page) {
     const int64_t count = tokens_of_page(length, page);
     const auto bytes = static_cast<size_t>(stored_page_bytes(layout_, count));
     // Page by page: a file must prove what it claims before it takes memory for more.

@@ -71,7 +71,7 @@ Result<MachineLimits> measure_machine(const std::vector<int>& thread_counts) {
   return machine;
 }
 
-Bound bound_of(const MachineLimits& machine, int threads, std::string_view isa, ComputeType compute,
+Bound bound_of(const MachineLimits& machine, int threads, std::string_view isa, FloatType compute,
                double bytes, double operations) {
   const ThreadLimits& limits = limits_of(machine, threads);
   Bound bound;
@@ -81,7 +81,7 @@ Bound bound_of(const MachineLimits& machine, int threads, std::string_view isa, 
     operations_of_f32 = peak_of(machine, limits, "", "f32");
   }
   bound.operations_per_second = operations_of_f32;
-  if (compute == ComputeType::bf16) {
+  if (compute == FloatType::bf16) {
     bound.operations_per_second = std::max(operations_of_f32, peak_of(machine, limits, isa, "bf16"));
   }
   const double reading = bytes / bound.read_bytes_per_second;

@@ -40,7 +40,7 @@ struct Bound {
   double seconds = 0;
   bool is_reading = false;  // else arithmetic
 };
-Bound bound_of(const MachineLimits& machine, int threads, std::string_view isa, ComputeType compute,
+Bound bound_of(const MachineLimits& machine, int threads, std::string_view isa, FloatType compute,
                double bytes, double operations);
 
 Json machine_json(const MachineLimits& machine);

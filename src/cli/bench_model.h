@@ -35,7 +35,7 @@ class BenchModel {
 
   const std::vector<BenchVariant>& variants() const { return variants_; }
 
-  /// An engine over the shared weights.
+  /// A runner over the shared weights.
   Result<std::unique_ptr<ModelRunner>> runner(const BenchVariant& variant) const;
 
  private:

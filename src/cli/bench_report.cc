@@ -93,7 +93,7 @@ bool shows_pattern(const std::vector<BenchResult>& results) {
 std::string header_line(const BenchReport& report) {
   const BenchResult& r = report.results.front();
   return fmt::format("{} weights, {} of them read to decode a token, {} compute, {} kernels{}\n", r.dtype,
-                     bytes_text(r.weight_bytes), r.compute == ComputeType::bf16 ? "bf16" : "f32", r.isa,
+                     bytes_text(r.weight_bytes), float_type_name(r.compute), r.isa,
                      shows_pattern(report.results) ? "" : ", schedule " + r.pattern);
 }
 

@@ -45,7 +45,7 @@ struct BenchResult {
   std::string pattern;  // "FSSS"
   std::string dtype;    // of the weights
   std::string isa;
-  ComputeType compute = ComputeType::bf16;
+  FloatType compute = FloatType::bf16;
   int64_t runs = 0;  // steps or prompts measured
   BenchTimes median;
   double least_cpu = 0;        // ms per token

@@ -130,9 +130,7 @@ std::vector<int32_t> parse_ids(std::string_view flag, std::string_view text) {
 }
 
 FloatType parse_float_type(std::string_view flag, std::string_view text) {
-  for (const FloatType type : {FloatType::f32, FloatType::bf16}) {
-    if (text == float_type_name(type)) return type;
-  }
+  if (const auto type = find_float_type(text)) return *type;
   refuse_value(flag, text, "f32 or bf16");
 }
 
@@ -165,9 +163,7 @@ void add_memory_flags(CLI::App& command, EngineOptions& options) {
             "how the index keys are held: as the cache, in 8 bits (selects almost the same), or in both, to "
             "score fewer keys",
             [](std::string_view flag, std::string_view text) {
-              for (const IndexKeys keys : {IndexKeys::plain, IndexKeys::int8, IndexKeys::screened}) {
-                if (text == index_keys_name(keys)) return keys;
-              }
+              if (const auto keys = find_index_keys(text)) return *keys;
               refuse_value(flag, text, "plain, int8 or screened");
             })
       ->group(kEngineGroup);

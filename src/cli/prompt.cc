@@ -1,6 +1,7 @@
 #include "cli/prompt.h"
 
 #include "base/error.h"
+#include "engine/model_runner.h"
 
 namespace indexshare::cli {
 
@@ -24,7 +25,7 @@ Result<std::vector<int32_t>> ChatFormat::encode(const Json& messages) const {
   Json variables = {{"messages", messages}};
   if (flags_.enable_thinking) variables["enable_thinking"] = *flags_.enable_thinking;
   if (flags_.reasoning_effort) variables["reasoning_effort"] = *flags_.reasoning_effort;
-  ASSIGN_OR_RETURN(const std::string text, engine_->render_chat(dump_json(variables)));
+  ASSIGN_OR_RETURN(const std::string text, engine_->runner().render_chat(std::move(variables)));
   return engine_->encode(text);
 }
 

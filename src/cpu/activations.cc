@@ -10,14 +10,14 @@ constexpr int64_t kBlockRows = 2 * kPackRows;
 
 }  // namespace
 
-void Activations::reset(int64_t rows, int64_t k, ComputeType compute) {
+void Activations::reset(int64_t rows, int64_t k, FloatType compute) {
   count_ = rows;
   k_ = k;
   compute_ = compute;
   plain_ = packed_ = false;
 }
 
-Activations::Size Activations::size(const Kernels& kernels, int64_t rows, int64_t k, ComputeType compute,
+Activations::Size Activations::size(const Kernels& kernels, int64_t rows, int64_t k, FloatType compute,
                                     const Matrix& w) {
   if (on_matrix_unit(kernels, compute, w)) return {.packed = kernels.matrix_unit->packed_values(rows, k)};
   return {.plain = rows * k};
@@ -42,7 +42,7 @@ void Activations::set(int64_t first, int64_t m, const float* const* x, int64_t f
   if (!plain_) return;
   for (int64_t i = 0; i < m; ++i) {
     float* row = rows_.data() + (first + i) * k_ + from;
-    if (compute_ == ComputeType::bf16) {
+    if (compute_ == FloatType::bf16) {
       kernels_.round_bf16(x[i], count, row);
     } else {
       std::copy_n(x[i], count, row);

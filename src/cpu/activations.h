@@ -28,11 +28,11 @@ class Activations {
       return plain * static_cast<int64_t>(sizeof(float)) + packed * static_cast<int64_t>(sizeof(bf16));
     }
   };
-  static Size size(const Kernels& kernels, int64_t rows, int64_t k, ComputeType compute, const Matrix& w);
+  static Size size(const Kernels& kernels, int64_t rows, int64_t k, FloatType compute, const Matrix& w);
   int64_t held_bytes() const { return rows_.bytes() + groups_.bytes(); }
 
   /// Starts over for `rows` rows of `k` values. `compute` is f32 where nothing may be rounded.
-  void reset(int64_t rows, int64_t k, ComputeType compute);
+  void reset(int64_t rows, int64_t k, FloatType compute);
   void need(const Matrix& w);
 
   /// Sets columns [from, from + count) of the block of m <= kPackRows rows that begins at row `first`; `from`
@@ -46,12 +46,12 @@ class Activations {
                 int64_t y_first, std::byte* scratch) const;
 
  private:
-  static bool on_matrix_unit(const Kernels& kernels, ComputeType compute, const Matrix& w) {
-    return compute == ComputeType::bf16 && kernels.matrix_unit != nullptr && kernels.matrix_unit->supports(w);
+  static bool on_matrix_unit(const Kernels& kernels, FloatType compute, const Matrix& w) {
+    return compute == FloatType::bf16 && kernels.matrix_unit != nullptr && kernels.matrix_unit->supports(w);
   }
 
   const Kernels& kernels_;
-  ComputeType compute_ = ComputeType::f32;
+  FloatType compute_ = FloatType::f32;
   int64_t count_ = 0, k_ = 0;
   bool plain_ = false, packed_ = false;  // the forms that are kept
   Buffer<float> rows_;                   // [count, k]

@@ -9,7 +9,7 @@ constexpr int64_t kMinParallelRows = 4;  // fewer rows of element-wise work are 
 
 }  // namespace
 
-CpuBackend::CpuBackend(const Kernels& kernels, int threads, ComputeType compute, int nodes)
+CpuBackend::CpuBackend(const Kernels& kernels, int threads, FloatType compute, int nodes)
     : kernels_(kernels),
       compute_(compute),
       pool_(threads, nodes),

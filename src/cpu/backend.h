@@ -42,7 +42,7 @@ struct Workload {
 class CpuBackend final : public Backend {
  public:
   /// `threads` >= 1, the caller's among them, shared out among as many memory `nodes`.
-  CpuBackend(const Kernels& kernels, int threads, ComputeType compute, int nodes = 1);
+  CpuBackend(const Kernels& kernels, int threads, FloatType compute, int nodes = 1);
 
   void embed(const Matrix& table, std::span<const int32_t> tokens, Tensor x) override;
   void rms_norm(Tensor x, std::span<const float> weight, float eps, Tensor y) override;
@@ -70,8 +70,7 @@ class CpuBackend final : public Backend {
   Profile& profile() override { return profile_; }
 
   /// What a backend comes to hold, nearly, once it has done the largest of such work.
-  static int64_t planned_bytes(const Kernels& kernels, int threads, ComputeType compute,
-                               const Workload& work);
+  static int64_t planned_bytes(const Kernels& kernels, int threads, FloatType compute, const Workload& work);
   /// What it holds now: all that grows with the work, but for the candidates of top-k.
   int64_t held_bytes() const;
 
@@ -113,7 +112,7 @@ class CpuBackend final : public Backend {
   void for_heads(int64_t heads, int64_t rows, FunctionRef<void(int64_t, int64_t, int64_t, int)> body);
   // The table's matrix unit where the computing type lets it be used, else null.
   const MatrixUnit* matrix_unit() const {
-    return compute_ == ComputeType::bf16 ? kernels_.matrix_unit : nullptr;
+    return compute_ == FloatType::bf16 ? kernels_.matrix_unit : nullptr;
   }
   void attend(const AttentionItem& item, Scratch& own) const;
   void attend_on_unit(const AttentionItem& item, Scratch& own) const;
@@ -128,7 +127,7 @@ class CpuBackend final : public Backend {
   }
 
   const Kernels& kernels_;
-  ComputeType compute_;
+  FloatType compute_;
   ThreadPool pool_;
   Profile profile_;
   std::vector<Scratch> scratch_;  // one per worker

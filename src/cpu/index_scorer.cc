@@ -14,8 +14,8 @@ constexpr int64_t kQuad = 4;                         // Kernels::index_scores_in
 constexpr float kSlack = 1.0001f;                    // for the roundings in computing a bound
 constexpr float kUnderflow = 1e-30f;                 // more than what products too small for f32 add up to
 
-bool uses_matrix_unit(const Kernels& kernels, ComputeType compute, DType dtype, IndexKeys form, int64_t dim) {
-  return compute == ComputeType::bf16 && kernels.matrix_unit != nullptr && form != IndexKeys::int8 &&
+bool uses_matrix_unit(const Kernels& kernels, FloatType compute, DType dtype, IndexKeys form, int64_t dim) {
+  return compute == FloatType::bf16 && kernels.matrix_unit != nullptr && form != IndexKeys::int8 &&
          dtype == DType::bf16 && dim % kTileDepth == 0;
 }
 
@@ -76,7 +76,7 @@ void write_int8_key(const CacheLayout& layout, const float* key, int64_t positio
   block.errors[s] = rounded.error();
 }
 
-int64_t IndexScorer::planned_bytes(const Kernels& kernels, ComputeType compute, DType cache_dtype,
+int64_t IndexScorer::planned_bytes(const Kernels& kernels, FloatType compute, DType cache_dtype,
                                    IndexKeys form, int64_t rows, int64_t heads, int64_t dim) {
   constexpr int64_t kValue = sizeof(float);
   int64_t bytes = 0;

@@ -15,10 +15,10 @@ void write_int8_key(const CacheLayout& layout, const float* key, int64_t positio
 
 class IndexScorer {
  public:
-  IndexScorer(const Kernels& kernels, ComputeType compute) : kernels_(kernels), compute_(compute) {}
+  IndexScorer(const Kernels& kernels, FloatType compute) : kernels_(kernels), compute_(compute) {}
 
   /// What prepare() comes to hold for batches of `rows` tokens, and what it holds now.
-  static int64_t planned_bytes(const Kernels& kernels, ComputeType compute, DType cache_dtype, IndexKeys form,
+  static int64_t planned_bytes(const Kernels& kernels, FloatType compute, DType cache_dtype, IndexKeys form,
                                int64_t rows, int64_t heads, int64_t dim);
   int64_t held_bytes() const;
 
@@ -50,7 +50,7 @@ class IndexScorer {
   void push_screened(int64_t t, const Keys& keys, TopK& top_k) const;
 
   const Kernels& kernels_;
-  ComputeType compute_;
+  FloatType compute_;
 
   int64_t layer_ = 0;
   const Batch* batch_ = nullptr;

@@ -24,7 +24,7 @@ int64_t CpuBackend::linear_tile(int64_t rows_of_x, const Matrix& w, int threads)
 
 void CpuBackend::linear(Tensor x, const Matrix& w, std::span<const float> bias, Rounding rounding, Tensor y) {
   profile_.add_flops(2 * x.rows * w.rows * w.cols);
-  activations_.reset(x.rows, x.cols, rounding == Rounding::exact ? ComputeType::f32 : compute_);
+  activations_.reset(x.rows, x.cols, rounding == Rounding::exact ? FloatType::f32 : compute_);
   activations_.need(w);
   pool_.run((x.rows + kPackRows - 1) / kPackRows, [&](int64_t block, int) {
     const float* rows[kPackRows];

@@ -9,8 +9,8 @@ namespace {
 
 constexpr int64_t kFloat = sizeof(float);
 
-bool uses_unit(const Kernels& kernels, ComputeType compute, const Workload& work) {
-  return compute == ComputeType::bf16 && kernels.matrix_unit != nullptr && work.cache_dtype == DType::bf16;
+bool uses_unit(const Kernels& kernels, FloatType compute, const Workload& work) {
+  return compute == FloatType::bf16 && kernels.matrix_unit != nullptr && work.cache_dtype == DType::bf16;
 }
 
 int64_t most_slots(const Workload& work) {
@@ -22,11 +22,11 @@ int64_t most_slots(const Workload& work) {
 }
 
 // Inputs of products and what lies between the matrices of an MLP, with the slots of the experts.
-int64_t activation_bytes(const Kernels& kernels, ComputeType compute, const Workload& work) {
+int64_t activation_bytes(const Kernels& kernels, FloatType compute, const Workload& work) {
   Activations::Size inputs, between;
   int64_t most_rows = 0;
   for (const Workload::Product& p : work.products) {
-    const ComputeType as = p.rounding == Rounding::exact ? ComputeType::f32 : compute;
+    const FloatType as = p.rounding == Rounding::exact ? FloatType::f32 : compute;
     inputs.cover(Activations::size(kernels, p.rows, p.w->cols, as, *p.w));
     most_rows = std::max(most_rows, p.rows);
   }
@@ -48,8 +48,8 @@ int64_t activation_bytes(const Kernels& kernels, ComputeType compute, const Work
 }
 
 // The sums of products that wait in memory, and the operands of those with kv_b_proj.
-int64_t product_bytes(const Kernels& kernels, int threads, ComputeType compute, const Workload& work) {
-  if (compute != ComputeType::bf16 || kernels.matrix_unit == nullptr) return 0;
+int64_t product_bytes(const Kernels& kernels, int threads, FloatType compute, const Workload& work) {
+  if (compute != FloatType::bf16 || kernels.matrix_unit == nullptr) return 0;
   const MatrixUnit& unit = *kernels.matrix_unit;
   int64_t most = std::max(unit.combine_scratch_bytes(kHeadRows, work.heads.nope, work.heads.latent),
                           unit.matmul_scratch_bytes(kHeadRows, work.heads.value));
@@ -61,7 +61,7 @@ int64_t product_bytes(const Kernels& kernels, int threads, ComputeType compute, 
 }
 
 // What one worker holds while it gathers the selected rows of a token or computes a tile of a product.
-int64_t scratch_bytes(const Kernels& kernels, int threads, ComputeType compute, const Workload& work) {
+int64_t scratch_bytes(const Kernels& kernels, int threads, FloatType compute, const Workload& work) {
   const int64_t n = std::min(work.index_topk, work.context);
   const HeadShape& shape = work.heads;
   const int64_t mlp = 2 * kBlockSlots * mlp_tile(most_slots(work));
@@ -89,7 +89,7 @@ int64_t top_k_bytes(int threads, const Workload& work) {
 }
 
 // The queries of the index as the scorer wants them.
-int64_t index_query_bytes(const Kernels& kernels, ComputeType compute, const Workload& work) {
+int64_t index_query_bytes(const Kernels& kernels, FloatType compute, const Workload& work) {
   if (work.context <= work.index_topk) return 0;
   return IndexScorer::planned_bytes(kernels, compute, work.cache_dtype, work.index_keys, work.rows,
                                     work.index_heads, work.index_dim);
@@ -97,7 +97,7 @@ int64_t index_query_bytes(const Kernels& kernels, ComputeType compute, const Wor
 
 }  // namespace
 
-int64_t CpuBackend::planned_bytes(const Kernels& kernels, int threads, ComputeType compute,
+int64_t CpuBackend::planned_bytes(const Kernels& kernels, int threads, FloatType compute,
                                   const Workload& work) {
   return activation_bytes(kernels, compute, work) + index_query_bytes(kernels, compute, work) +
          threads * (scratch_bytes(kernels, threads, compute, work) + top_k_bytes(threads, work));

@@ -37,8 +37,19 @@ ModelInfo describe(const ModelRunner& runner) {
   return info;
 }
 
-Error no_tokenizer() {
-  return make_error(ErrorCode::unsupported, "the model has no tokenizer.json: it takes token ids alone");
+Result<const Tokenizer*> tokenizer_of(const ModelRunner& runner) {
+  if (runner.tokenizer() == nullptr) {
+    return make_error(ErrorCode::unsupported, "the model has no tokenizer.json: it takes token ids alone");
+  }
+  return runner.tokenizer();
+}
+
+// What goes into a session file, and out of it, is what is kept for reuse.
+Result<std::string> session_fingerprint(const ModelRunner& runner) {
+  if (!runner.options().reuse_prefixes) {
+    return make_error(ErrorCode::unsupported, "sessions need an engine that reuses prefixes");
+  }
+  return runner.fingerprint();
 }
 
 }  // namespace
@@ -99,7 +110,7 @@ class Engine::Impl {
   EngineStatistics statistics() const {
     const std::lock_guard lock(mutex_);
     EngineStatistics now = statistics_;
-    now.waiting += std::ssize(submitted_);
+    now.waiting = unfinished_ - now.running;
     return now;
   }
 
@@ -138,7 +149,6 @@ class Engine::Impl {
     auto submitted = std::exchange(submitted_, {});
     const auto cancelled = std::exchange(cancelled_, {});
     const auto tasks = std::exchange(tasks_, {});
-    statistics_.waiting += std::ssize(submitted);
     const bool stay = !closing_;
     lock.unlock();
     for (auto& request : submitted) loop_.submit(std::move(request));
@@ -201,20 +211,17 @@ GenerationRequest Engine::default_request() const {
 }
 
 Result<std::vector<int32_t>> Engine::encode(std::string_view text, bool plain) const {
-  const Tokenizer* tokenizer = runner().tokenizer();
-  if (tokenizer == nullptr) return no_tokenizer();
+  ASSIGN_OR_RETURN(const Tokenizer* tokenizer, tokenizer_of(runner()));
   return tokenizer->encode(text, plain ? SpecialText::plain : SpecialText::parse);
 }
 
 Result<std::string> Engine::decode(std::span<const int32_t> ids, bool skip_special) const {
-  const Tokenizer* tokenizer = runner().tokenizer();
-  if (tokenizer == nullptr) return no_tokenizer();
+  ASSIGN_OR_RETURN(const Tokenizer* tokenizer, tokenizer_of(runner()));
   return tokenizer->decode(ids, skip_special);
 }
 
 Result<std::string> Engine::token_bytes(int32_t id) const {
-  const Tokenizer* tokenizer = runner().tokenizer();
-  if (tokenizer == nullptr) return no_tokenizer();
+  ASSIGN_OR_RETURN(const Tokenizer* tokenizer, tokenizer_of(runner()));
   return std::string(tokenizer->token_bytes(id));
 }
 
@@ -244,23 +251,18 @@ Result<GenerationResult> Engine::generate(GenerationRequest request, GenerationC
     result.emplace(std::move(r));
     ended.notify_one();
   };
-  ASSIGN_OR_RETURN(const RequestId id, submit(std::move(request), std::move(callbacks)));
-  (void)id;
+  RETURN_IF_ERROR(submit(std::move(request), std::move(callbacks)));
   std::unique_lock lock(mutex);
   ended.wait(lock, [&] { return result.has_value(); });
   return std::move(*result);
 }
 
 Result<void> Engine::save_session(const std::filesystem::path& file, std::span<const int32_t> tokens) {
-  ASSIGN_OR_RETURN(const std::string fingerprint, runner().fingerprint());
-  if (!info().options.reuse_prefixes) {
-    return make_error(ErrorCode::unsupported, "sessions need an engine that reuses prefixes");
-  }
+  ASSIGN_OR_RETURN(const std::string fingerprint, session_fingerprint(runner()));
   GenerationRequest request;
   request.prompt.assign(tokens.begin(), tokens.end());
   request.max_tokens = 0;
-  ASSIGN_OR_RETURN(const GenerationResult read, generate(std::move(request)));
-  (void)read;
+  RETURN_IF_ERROR(generate(std::move(request)));
   SequenceCache cache(impl_->runner().pool());
   impl_->run_exclusive([&](EngineLoop& loop) { cache = loop.attach(tokens); });
   Result<void> saved =
@@ -274,7 +276,7 @@ Result<void> Engine::save_session(const std::filesystem::path& file, std::span<c
 }
 
 Result<std::vector<int32_t>> Engine::restore_session(const std::filesystem::path& file) {
-  ASSIGN_OR_RETURN(const std::string fingerprint, runner().fingerprint());
+  ASSIGN_OR_RETURN(const std::string fingerprint, session_fingerprint(runner()));
   ASSIGN_OR_RETURN(const SessionFile session, SessionFile::open(file, fingerprint, info().vocab_size));
   Result<void> restored;
   impl_->run_exclusive([&](EngineLoop& loop) {
@@ -282,7 +284,7 @@ Result<std::vector<int32_t>> Engine::restore_session(const std::filesystem::path
     if (!cache.ok()) {
       restored = cache.error();
     } else {
-      loop.keep(session.tokens(), *cache);
+      loop.keep(session.tokens(), *cache, /*ended=*/true);
     }
   });
   RETURN_IF_ERROR(restored);

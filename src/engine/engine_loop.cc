@@ -8,12 +8,6 @@
 namespace indexshare {
 namespace {
 
-constexpr int64_t kLogitBytes = int64_t{64} << 20;  // of one prompt whose every token is scored, in one pass
-
-int64_t pages_for(int64_t tokens) {
-  return (tokens + kPageTokens - 1) / kPageTokens;
-}
-
 void insert_in_order(std::vector<std::unique_ptr<ActiveRequest>>& requests,
                      std::unique_ptr<ActiveRequest> request) {
   const auto place = std::find_if(requests.begin(), requests.end(),
@@ -42,32 +36,31 @@ void EngineLoop::submit(std::unique_ptr<ActiveRequest> request) {
   insert_in_order(waiting_, std::move(request));
 }
 
-void EngineLoop::cancel(RequestId id) {
+template <typename Which>
+void EngineLoop::stop(FinishReason reason, Which which) {
   for (Requests* requests : {&waiting_, &running_}) {
-    for (auto& request : take_out(*requests, [id](const ActiveRequest& r) { return r.id() == id; })) {
-      request->stop(FinishReason::cancelled);
+    for (auto& request : take_out(*requests, which)) {
+      request->stop(reason);
       finish(std::move(request));
     }
   }
 }
 
+void EngineLoop::keep(std::span<const int32_t> tokens, const SequenceCache& cache, bool ended) {
+  if (runner_.options().reuse_prefixes && cache.length() > 0) kept_.insert(tokens, cache, ended);
+}
+
+void EngineLoop::cancel(RequestId id) {
+  stop(FinishReason::cancelled, [id](const ActiveRequest& request) { return request.id() == id; });
+}
+
 void EngineLoop::cancel_all() {
-  for (Requests* requests : {&waiting_, &running_}) {
-    for (auto& request : take_out(*requests, [](const ActiveRequest&) { return true; })) {
-      request->stop(FinishReason::cancelled);
-      finish(std::move(request));
-    }
-  }
+  stop(FinishReason::cancelled, [](const ActiveRequest&) { return true; });
 }
 
 void EngineLoop::stop_late() {
   const auto now = ActiveRequest::Clock::now();
-  for (Requests* requests : {&waiting_, &running_}) {
-    for (auto& request : take_out(*requests, [now](const ActiveRequest& r) { return r.is_late(now); })) {
-      request->stop(FinishReason::timeout);
-      finish(std::move(request));
-    }
-  }
+  stop(FinishReason::timeout, [now](const ActiveRequest& request) { return request.is_late(now); });
 }
 
 // Whether a prompt that is being read will soon have run more of this one's beginning than is kept now.
@@ -104,14 +97,12 @@ void EngineLoop::admit() {
 }
 
 void EngineLoop::plan() {
-  const int64_t row_bytes = runner_.config().vocab_size * static_cast<int64_t>(sizeof(float));
   const int64_t chunk = runner_.options().chunk;
   standings_.clear();
   for (const auto& request : running_) {
-    standings_.push_back(
-        {.pending = request->pending(),
-         .limit = request->scores_prompt() ? std::max<int64_t>(1, kLogitBytes / row_bytes) : chunk,
-         .priority = request->priority()});
+    standings_.push_back({.pending = request->pending(),
+                          .limit = request->scores_prompt() ? runner_.max_scored_tokens() : chunk,
+                          .priority = request->priority()});
   }
   schedule(standings_, chunk, shares_);
 }
@@ -121,7 +112,7 @@ void EngineLoop::preempt_last() {
   running_.pop_back();
   shares_.pop_back();
   ++counts_.preempted;
-  if (runner_.options().reuse_prefixes) kept_.insert(request->tokens(), request->cache(), true);
+  keep(request->tokens(), request->cache(), /*ended=*/true);
   request->give_cache_back();
   insert_in_order(waiting_, std::move(request));
 }
@@ -189,9 +180,8 @@ void EngineLoop::take_results(Tensor logits, const Work& work) {
       request.score_prompt(request.cache().length() - rows, own, sampler_workspace_);
     }
     // Pages that are full now can serve others at once.
-    if (runner_.options().reuse_prefixes &&
-        request.cache().length() / kPageTokens != (request.cache().length() - shares_[i]) / kPageTokens) {
-      kept_.insert(request.tokens(), request.cache(), /*ended=*/false);
+    if (request.cache().length() / kPageTokens != (request.cache().length() - shares_[i]) / kPageTokens) {
+      keep(request.tokens(), request.cache(), /*ended=*/false);
     }
     if (!complete) continue;
     const std::span<float> last(own.row(rows - 1), static_cast<size_t>(own.cols));
@@ -211,9 +201,7 @@ void EngineLoop::finish(std::unique_ptr<ActiveRequest> request) {
   ++(request->failed()                                 ? counts_.failed
      : result.finish_reason == FinishReason::cancelled ? counts_.cancelled
                                                        : counts_.finished);
-  if (runner_.options().reuse_prefixes && !request->failed() && request->cache().length() > 0) {
-    kept_.insert(request->tokens(), request->cache(), /*ended=*/true);
-  }
+  if (!request->failed()) keep(request->tokens(), request->cache(), /*ended=*/true);
   request->give_cache_back();
   ended_.push_back(std::move(request));
 }

@@ -39,16 +39,17 @@ class EngineLoop {
   /// A cache of the longest beginning of `tokens` that was run before.
   SequenceCache attach(std::span<const int32_t> tokens) { return kept_.attach(tokens); }
 
-  /// Keeps a cache that holds the first of `tokens`, for requests that begin with them.
-  void keep(std::span<const int32_t> tokens, const SequenceCache& cache) {
-    kept_.insert(tokens, cache, true);
-  }
+  /// Keeps a cache that holds the first of `tokens`, for requests that begin with them: its full pages, and
+  /// the last one where the sequence has `ended`. Nothing where prefixes are not reused.
+  void keep(std::span<const int32_t> tokens, const SequenceCache& cache, bool ended);
 
   EngineStatistics statistics() const;
 
  private:
   using Requests = std::vector<std::unique_ptr<ActiveRequest>>;
 
+  template <typename Which>
+  void stop(FinishReason reason, Which which);
   void stop_late();
   void admit();
   bool should_wait(const ActiveRequest& request) const;

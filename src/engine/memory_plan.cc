@@ -64,7 +64,7 @@ MemoryPlan plan_memory(const Config& config, const Weights& weights, const cpu::
                        const EngineOptions& options, const MemoryLoad& load) {
   const int64_t rows = std::max(std::min(options.chunk, load.context), load.batch);
   const CacheLayout layout = cache_layout(config, dtype_of(*options.cache_dtype), options.index_keys);
-  const int64_t pages = (load.context + kPageTokens - 1) / kPageTokens * load.batch;
+  const int64_t pages = pages_for(load.context) * load.batch;
   MemoryPlan plan;  // a slab of the page pool takes no memory where its pages are not in use
   plan.weights = weight_bytes(config, weights);
   plan.latent_cache = pages * kPageTokens * layout.latent_bytes_per_token();

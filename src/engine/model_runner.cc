@@ -105,6 +105,11 @@ Result<std::string> ModelRunner::render_chat(Json variables) const {
   return chat_template_->render(variables);
 }
 
+int64_t ModelRunner::max_scored_tokens() const {
+  constexpr int64_t kBytes = int64_t{64} << 20;
+  return std::max<int64_t>(1, kBytes / (config().vocab_size * static_cast<int64_t>(sizeof(float))));
+}
+
 Tensor ModelRunner::forward(const Batch& batch, Probe* probe) {
   const auto rows = static_cast<int64_t>(batch.logit_rows.size());
   logits_.resize(rows * config().vocab_size);

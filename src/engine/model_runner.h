@@ -36,7 +36,7 @@ class ModelRunner {
   static Result<std::unique_ptr<ModelRunner>> load(const std::filesystem::path& directory,
                                                    const EngineOptions& options);
 
-  /// An engine of given weights without text: for benchmarks and tests.
+  /// A runner of given weights without text: for benchmarks and tests.
   static Result<std::unique_ptr<ModelRunner>> create(Config config, Weights weights,
                                                      const EngineOptions& options);
 
@@ -57,7 +57,6 @@ class ModelRunner {
   /// nullptr where the directory has none.
   const Tokenizer* tokenizer() const { return tokenizer_ ? &*tokenizer_ : nullptr; }
   const ChatTemplate* chat_template() const { return chat_template_ ? &*chat_template_ : nullptr; }
-  const SpecialTokens& special_tokens() const { return special_tokens_; }
 
   /// The text of a prompt: `variables` as ChatTemplate::render takes them, and what the model's files add.
   /// "add_generation_prompt" is true unless given.
@@ -70,6 +69,10 @@ class ModelRunner {
 
   /// Runs one batch; logits [batch.logit_rows, vocab] are valid until the next run.
   Tensor forward(const Batch& batch, Probe* probe = nullptr);
+
+  /// Tokens of one sequence whose logits are all wanted that may go into one pass: 64 MiB of logits, or one
+  /// token.
+  int64_t max_scored_tokens() const;
 
   /// Where batches are assembled, kept for reuse.
   BatchBuilder& builder() { return builder_; }

@@ -7,9 +7,6 @@
 namespace indexshare {
 namespace {
 
-constexpr int64_t kLogitBytes = int64_t{64}
-                                << 20;  // where every token's logits are wanted, at most this at once
-
 Result<void> check_tokens(std::span<const int32_t> tokens, int64_t vocab_size) {
   for (size_t i = 0; i < tokens.size(); ++i) {
     if (tokens[i] < 0 || tokens[i] >= vocab_size) {
@@ -21,14 +18,6 @@ Result<void> check_tokens(std::span<const int32_t> tokens, int64_t vocab_size) {
 }
 
 }  // namespace
-
-int64_t Session::rewind_to(std::span<const int32_t> tokens) {
-  const auto [mine, theirs] = std::mismatch(tokens_.begin(), tokens_.end(), tokens.begin(), tokens.end());
-  int64_t common = mine - tokens_.begin();
-  if (common == std::ssize(tokens)) common = std::max<int64_t>(0, common - 1);
-  truncate(common);
-  return common;
-}
 
 void Session::truncate(int64_t length) {
   if (length >= std::ssize(tokens_)) return;
@@ -47,10 +36,7 @@ Result<int64_t> Session::append(std::span<const int32_t> tokens, LogitsFor wante
     return make_error("{} tokens are more than the context of {}", std::ssize(tokens_) + total, context);
   }
   int64_t chunk = runner_->options().chunk;
-  if (wanted == LogitsFor::all) {
-    const int64_t row_bytes = vocab_size * static_cast<int64_t>(sizeof(float));
-    chunk = std::min(chunk, std::max<int64_t>(1, kLogitBytes / row_bytes));
-  }
+  if (wanted == LogitsFor::all) chunk = std::min(chunk, runner_->max_scored_tokens());
   for (int64_t done = 0; done < total;) {
     if (!progress(done, total)) return done;
     const auto part =

@@ -23,10 +23,6 @@ class Session {
   ModelRunner& runner() const { return *runner_; }
   std::span<const int32_t> tokens() const { return tokens_; }
 
-  /// Keeps the longest common beginning with `tokens`, but never all of them, since the last one's logits
-  /// will be wanted; returns how many tokens stay.
-  int64_t rewind_to(std::span<const int32_t> tokens);
-
   /// Forgets all tokens from number `length` on.
   void truncate(int64_t length);
 

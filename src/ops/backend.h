@@ -18,9 +18,6 @@ namespace indexshare {
 /// `exact`: never rounded (router and index weights, config key moe_router_dtype).
 enum class Rounding : uint8_t { activation, exact };
 
-/// What activations are held in.
-using ComputeType = FloatType;
-
 /// The angles of the rotary embedding for each token of a batch (MODEL: 3.2).
 struct Rotation {
   Tensor cos, sin;  // [T, rope dim / 2]

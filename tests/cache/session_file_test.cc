@@ -76,6 +76,15 @@ bool same_rows(const SequenceCache& a, const SequenceCache& b) {
   return true;
 }
 
+/// The bytes of a file of two pages, the second one begun.
+std::string saved_session(const fs::path& path, PagePool& pool) {
+  const Sequence sequence(pool, kPageTokens + 3, 2);
+  EXPECT_TRUE(save_session(path, sequence.cache, sequence.tokens, kModel).ok());
+  const auto bytes = read_file(path, int64_t{1} << 20);
+  EXPECT_TRUE(bytes.ok());
+  return bytes.ok() ? *bytes : "";
+}
+
 /// What is wrong with a file, without its name; empty where it can be restored.
 std::string problem(const fs::path& path, PagePool& pool, std::string_view fingerprint = kModel,
                     int64_t vocab_size = kVocab) {
@@ -134,11 +143,7 @@ TEST(SessionFile, HoldsTheSameBytesWhateverStoodBehindTheTokens) {
 TEST(SessionFile, NoticesEveryDamagedByte) {
   const TemporaryDirectory directory;
   PagePool pool({DType::bf16, 2, 1, {true, false}}, 0);
-  {
-    const Sequence saved(pool, kPageTokens + 3, 2);
-    ASSERT_TRUE(save_session(directory / "good", saved.cache, saved.tokens, kModel).ok());
-  }
-  const std::string good = directory.read("good");
+  const std::string good = saved_session(directory / "good", pool);
   ASSERT_EQ(problem(directory / "good", pool), "");
   for (size_t i = 0; i < good.size(); ++i) {
     std::string bad = good;
@@ -150,11 +155,7 @@ TEST(SessionFile, NoticesEveryDamagedByte) {
 TEST(SessionFile, NoticesEveryMissingOrAddedByte) {
   const TemporaryDirectory directory;
   PagePool pool({DType::bf16, 2, 1, {true, false}}, 0);
-  {
-    const Sequence saved(pool, kPageTokens + 3, 2);
-    ASSERT_TRUE(save_session(directory / "good", saved.cache, saved.tokens, kModel).ok());
-  }
-  const std::string good = directory.read("good");
+  const std::string good = saved_session(directory / "good", pool);
   for (size_t size = 0; size < good.size(); ++size) {
     ASSERT_NE(problem(directory.write("bad", good.substr(0, size)), pool), "") << size << " bytes";
   }

@@ -46,7 +46,7 @@ struct Attention {
   void fill_caches(const std::vector<int64_t>& lengths, Random& random) {
     const OwnedBatch all = sequences.all();
     Rows rows = random_rows(std::ssize(all.tokens), width(), random, 1);
-    every_backend(ComputeType::f32).front()->append_latent(kLayer, all.view(), rows.view());
+    every_backend(FloatType::f32).front()->append_latent(kLayer, all.view(), rows.view());
     int64_t row = 0;
     for (const int64_t length : lengths) {
       latent.emplace_back(length, width());
@@ -186,7 +186,7 @@ void check_against_formula(Attention a) {
       expected.insert(expected.end(), out.begin(), out.end());
     }
   }
-  const auto results = run_everywhere(ComputeType::f32, [&](CpuBackend& backend) { return a.run(backend); });
+  const auto results = run_everywhere(FloatType::f32, [&](CpuBackend& backend) { return a.run(backend); });
   for (const auto& result : results) ASSERT_NO_FATAL_FAILURE(expect_within(result, expected));
 }
 
@@ -261,7 +261,7 @@ TEST(SparseAttention, SharpScores) {
   for (int64_t t = 0; t < a.q.rows; ++t) {
     for (float& x : a.q.row(t)) x *= 1e4f;
   }
-  const auto results = run_everywhere(ComputeType::f32, [&](CpuBackend& backend) { return a.run(backend); });
+  const auto results = run_everywhere(FloatType::f32, [&](CpuBackend& backend) { return a.run(backend); });
   for (int64_t t = 0; t < a.q.rows; ++t) {
     for (int64_t head = 0; head < a.shape.heads; ++head) {
       const std::vector<Bounded> latent_q = bounded_latent_q(a, t, head);
@@ -285,7 +285,7 @@ TEST(SparseAttention, ATokenDoesNotDependOnTheBatch) {
   Random random(8);
   for (const HeadShape& shape : {kSmall, kManyHeads}) {
     Attention a(shape, DType::bf16, {DType::bf16}, {90, 3, 140}, 25, 70, random);
-    for (const auto& backend : every_backend(ComputeType::f32)) {
+    for (const auto& backend : every_backend(FloatType::f32)) {
       const std::vector<float> whole = a.run(*backend);
       for (const int64_t t : {0, 15, 16, 27, 52}) {
         OwnedBatch token;
@@ -308,7 +308,7 @@ TEST(SparseAttention, ATokenDoesNotDependOnTheBatch) {
 TEST(AbsorbQueries, CopiesTheRopePart) {
   Random random(9);
   Attention a(kSmall, DType::bf16, {DType::bf16}, {40}, 20, 1, random);
-  const auto results = run_everywhere(ComputeType::f32, [&](CpuBackend& backend) {
+  const auto results = run_everywhere(FloatType::f32, [&](CpuBackend& backend) {
     Rows latent_q(a.q.rows, a.shape.heads * a.width(), 2);
     backend.absorb_queries(a.shape, a.q.view(), a.kv_b_proj.view, latent_q.view());
     EXPECT_TRUE(latent_q.gaps_untouched());

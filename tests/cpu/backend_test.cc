@@ -22,7 +22,7 @@ TEST(Embed, DecodesTheRowsOfTheTokens) {
     std::vector<float> expected;
     for (const int32_t token : tokens)
       expected.insert(expected.end(), table.row(token).begin(), table.row(token).end());
-    const auto results = run_everywhere(ComputeType::f32, [&](CpuBackend& backend) {
+    const auto results = run_everywhere(FloatType::f32, [&](CpuBackend& backend) {
       Rows x(std::ssize(tokens), 37);
       backend.embed(table.view, tokens, x.view());
       return x.values;
@@ -36,7 +36,7 @@ TEST(Norms, NormEveryRowAsTheKernelDoes) {
   const std::vector<float> weight = random.normals(37), bias = random.normals(37);
   for (const int64_t rows : kRowCounts) {
     const Rows x = random_rows(rows, 37, random, 4);
-    for (const auto& backend : every_backend(ComputeType::f32)) {
+    for (const auto& backend : every_backend(FloatType::f32)) {
       const Kernels* table = nullptr;
       for (const Kernels* candidate : available_kernels()) {
         if (candidate->name == backend->isa()) table = candidate;
@@ -61,7 +61,7 @@ TEST(Add, AddsRowByRow) {
   for (const int64_t rows : kRowCounts) {
     Rows x = random_rows(rows, 37, random, 1);
     const Rows start = random_rows(rows, 37, random, 6);
-    const auto results = run_everywhere(ComputeType::f32, [&](CpuBackend& backend) {
+    const auto results = run_everywhere(FloatType::f32, [&](CpuBackend& backend) {
       Rows y = start;
       backend.add(x.view(), y.view());
       return y.values;
@@ -84,7 +84,7 @@ TEST(Rotation, IsTheCosineAndSineOfTheAngleInF32) {
   const std::vector<int32_t> positions = {0, 1, 2, 63, 4095, 202'751, 1'048'575};
   const std::vector<float> frequencies = {1.0f, 0.7f, 0.031f, 1e-6f};
   Angles angles = {Rows(std::ssize(positions), 4), Rows(std::ssize(positions), 4)};
-  every_backend(ComputeType::f32).back()->rotation(positions, frequencies, angles.view());
+  every_backend(FloatType::f32).back()->rotation(positions, frequencies, angles.view());
   for (size_t t = 0; t < positions.size(); ++t) {
     for (size_t i = 0; i < frequencies.size(); ++i) {
       const auto angle = as_double(static_cast<float>(positions[t]) * frequencies[i]);
@@ -115,7 +115,7 @@ TEST_P(RopeTest, TurnsTheFirstValuesOfEveryHead) {
         angles.sin.row(t)[i] = static_cast<float>(std::sin(angle));
       }
     }
-    const auto results = run_everywhere(ComputeType::f32, [&](CpuBackend& backend) {
+    const auto results = run_everywhere(FloatType::f32, [&](CpuBackend& backend) {
       Rows turned = x;
       backend.rope(angles.view(), GetParam(), kHeads, kWidth, turned.view());
       return turned.values;
@@ -150,7 +150,7 @@ TEST_P(RopeTest, ProductsDependOnTheDistance) {
   Random random(5);
   const Rows q = random_rows(1, 2 * kHalf, random), k = random_rows(1, 2 * kHalf, random);
   const std::vector<float> frequencies = {1.0f, 0.3f, 0.1f, 0.02f};
-  CpuBackend& backend = *every_backend(ComputeType::f32).front();
+  CpuBackend& backend = *every_backend(FloatType::f32).front();
   auto product = [&](int32_t query_position, int32_t key_position) {
     auto turned = [&](const Rows& x, int32_t position) {
       Angles angles = {Rows(1, kHalf), Rows(1, kHalf)};

@@ -5,9 +5,9 @@
 
 namespace indexshare::cpu {
 
-std::span<const std::unique_ptr<CpuBackend>> every_backend(ComputeType compute) {
+std::span<const std::unique_ptr<CpuBackend>> every_backend(FloatType compute) {
   static std::array<std::vector<std::unique_ptr<CpuBackend>>, 2> backends;
-  auto& all = backends[compute == ComputeType::bf16 ? 1 : 0];
+  auto& all = backends[compute == FloatType::bf16 ? 1 : 0];
   if (all.empty()) {
     for (const Kernels* table : available_kernels()) {
       for (const int threads : {1, 2, 3, 5}) {

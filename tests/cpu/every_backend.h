@@ -14,12 +14,12 @@ namespace indexshare::cpu {
 
 /// A backend for every kernel table with 1, 2, 3 and 5 threads, tables one after another. They live through
 /// the whole program, so that each operation meets the scratch memory of others.
-std::span<const std::unique_ptr<CpuBackend>> every_backend(ComputeType compute);
+std::span<const std::unique_ptr<CpuBackend>> every_backend(FloatType compute);
 
 /// The results of `op`, a function of a backend to a vector of f32, one per table. Those of one table must be
 /// the same bits for all numbers of threads.
 template <typename Op>
-std::vector<std::vector<float>> run_everywhere(ComputeType compute, Op op) {
+std::vector<std::vector<float>> run_everywhere(FloatType compute, Op op) {
   std::vector<std::vector<float>> results;
   for (const auto& backend : every_backend(compute)) {
     std::vector<float> result = op(*backend);

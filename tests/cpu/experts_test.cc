@@ -70,7 +70,7 @@ Routing routing_of(const Routing& all, int64_t t) {
 }
 
 /// down(silu(gate x) * up x).
-std::vector<Bounded> bounded_mlp(std::span<const float> x, const OwnedMlp& mlp, ComputeType compute) {
+std::vector<Bounded> bounded_mlp(std::span<const float> x, const OwnedMlp& mlp, FloatType compute) {
   std::vector<Bounded> activations;
   for (int64_t i = 0; i < mlp.gate.view.rows; ++i) {
     const Bounded gate = bounded_dot(x, mlp.gate.row(i));
@@ -80,7 +80,7 @@ std::vector<Bounded> bounded_mlp(std::span<const float> x, const OwnedMlp& mlp, 
     Bounded product = {silu * up.value,
                        std::abs(silu) * up.error + (std::abs(up.value) + up.error) * silu_error};
     product.error += (kExpError + gamma_of(4)) * (std::abs(product.value) + product.error) + kSubnormal;
-    if (compute == ComputeType::bf16) product.error += kBf16Unit * (std::abs(product.value) + product.error);
+    if (compute == FloatType::bf16) product.error += kBf16Unit * (std::abs(product.value) + product.error);
     activations.push_back(product);
   }
   std::vector<Bounded> y;
@@ -89,12 +89,12 @@ std::vector<Bounded> bounded_mlp(std::span<const float> x, const OwnedMlp& mlp, 
 }
 
 std::vector<Bounded> expected_experts(const Rows& x, const Layer& layer, const Routing& routing, bool shared,
-                                      ComputeType compute) {
+                                      FloatType compute) {
   std::vector<Bounded> y;
   const int64_t k = routing.experts_per_token;
   for (int64_t t = 0; t < x.rows; ++t) {
     std::vector<float> row(x.row(t).begin(), x.row(t).end());
-    if (compute == ComputeType::bf16) {
+    if (compute == FloatType::bf16) {
       for (float& v : row) v = round_to_bf16(v);
     }
     std::vector<std::vector<Bounded>> parts;
@@ -129,10 +129,10 @@ std::vector<float> run_experts(CpuBackend& backend, Rows x, const Layer& layer, 
   return y.values;
 }
 
-class ExpertsTest : public testing::TestWithParam<ComputeType> {};
-INSTANTIATE_TEST_SUITE_P(Compute, ExpertsTest, testing::Values(ComputeType::f32, ComputeType::bf16),
+class ExpertsTest : public testing::TestWithParam<FloatType> {};
+INSTANTIATE_TEST_SUITE_P(Compute, ExpertsTest, testing::Values(FloatType::f32, FloatType::bf16),
                          [](const auto& instance) {
-                           return std::string(instance.param == ComputeType::f32 ? "f32" : "bf16");
+                           return std::string(instance.param == FloatType::f32 ? "f32" : "bf16");
                          });
 
 TEST_P(ExpertsTest, AreTheWeightedSumOfTheirMlps) {
@@ -194,7 +194,7 @@ TEST(Experts, Bf16ComputeRoundsActivations) {
   OwnedMlp mlp = random_mlp({DType::f32}, 1, random);
   std::ranges::fill(std::span(reinterpret_cast<float*>(mlp.down.bytes.data()), kHidden + 1), 1.0f);
   Rows x = random_rows(20, kHidden, random), y(20, kHidden);
-  for (const auto& backend : every_backend(ComputeType::bf16)) {
+  for (const auto& backend : every_backend(FloatType::bf16)) {
     backend->mlp(x.view(), mlp.view(), y.view());
     for (int64_t t = 0; t < y.rows; ++t) {
       for (const float v : y.row(t)) ASSERT_EQ(v, round_to_bf16(v));

@@ -100,14 +100,14 @@ void check_exactly(DType dtype, int64_t heads, int64_t dim, const std::vector<in
     for (int64_t i = 0; i < nans; ++i)
       keys.row(random.below(keys.rows))[static_cast<size_t>(random.below(dim))] = kNan;
   }
-  index.append(*every_backend(ComputeType::f32).front());
+  index.append(*every_backend(FloatType::f32).front());
   const OwnedBatch batch = index.sequences.last(rows);
   const Batch view = batch.view();
   Rows queries(view.rows(), heads * dim), weights(view.rows(), heads);
   queries.values = random.integers(view.rows() * heads * dim, 3);
   weights.values = random.integers(view.rows() * heads, 2);
   if (nans > 0) weights.row(view.rows() - 1)[0] = kNan;  // all scores of the last row
-  for (const auto& backend : every_backend(ComputeType::f32)) {
+  for (const auto& backend : every_backend(FloatType::f32)) {
     const auto selected = select(*backend, index, batch, queries, weights, k);
     for (int64_t t = 0; t < view.rows(); ++t) {
       ASSERT_EQ(selected[static_cast<size_t>(t)], best(exact_scores(index, view, t, queries, weights), k))
@@ -125,7 +125,7 @@ TEST(IndexKeys, StandRoundedInTheBlockOfTheirToken) {
     Index bf16_index(DType::bf16, 1, dim, {130, 5}), f32_index(DType::f32, 1, dim, {130, 5});
     for (Index* index : {&bf16_index, &f32_index}) {
       for (Rows& keys : index->keys) keys = random_rows(keys.rows, dim, random);
-      index->append(*every_backend(ComputeType::f32).front());
+      index->append(*every_backend(FloatType::f32).front());
     }
     for (size_t sequence = 0; sequence < 2; ++sequence) {
       for (int64_t s = 0; s < bf16_index.keys[sequence].rows; ++s) {
@@ -194,13 +194,13 @@ TEST(SelectTopK, RealScoresWithinTheirBounds) {
     keys = random_rows(keys.rows, kDim, random);
     for (float& x : keys.values) x = round_to_bf16(x);
   }
-  index.append(*every_backend(ComputeType::f32).front());
+  index.append(*every_backend(FloatType::f32).front());
   const OwnedBatch batch = index.sequences.last(2);
   const Batch view = batch.view();
   const Rows queries = random_rows(view.rows(), kHeads * kDim, random),
              weights = random_rows(view.rows(), kHeads, random);
   std::vector<std::vector<int32_t>> first;
-  for (const auto& backend : every_backend(ComputeType::f32)) {
+  for (const auto& backend : every_backend(FloatType::f32)) {
     const auto selected = select(*backend, index, batch, queries, weights, kTopK);
     if (backend->threads() == 1) first = selected;
     ASSERT_EQ(selected, first) << backend->isa() << ", threads " << backend->threads();
@@ -257,7 +257,7 @@ Index random_index(IndexKeys form, DType dtype, int64_t heads, int64_t dim, bool
 }
 
 TEST(SelectTopK, ScreenedKeysSelectWhatPlainKeysDo) {
-  for (const ComputeType compute : {ComputeType::f32, ComputeType::bf16}) {
+  for (const FloatType compute : {FloatType::f32, FloatType::bf16}) {
     for (const DType dtype : {DType::bf16, DType::f32}) {
       for (const auto& [heads, dim] : {std::pair<int64_t, int64_t>{3, 7}, {32, 64}, {32, 128}}) {
         for (const bool odd_values : {false, true}) {
@@ -298,7 +298,7 @@ double share_in_common(const std::vector<std::vector<int32_t>>& a,
 TEST(SelectTopK, KeysInInt8SelectNearlyTheSame) {
   Index plain = random_index(IndexKeys::plain, DType::bf16, 32, 128, false);
   Index int8 = random_index(IndexKeys::int8, DType::bf16, 32, 128, false);
-  for (const auto& backend : every_backend(ComputeType::f32)) {
+  for (const auto& backend : every_backend(FloatType::f32)) {
     plain.append(*backend);
     int8.append(*backend);
     const OwnedBatch batch = plain.sequences.last(6), same = int8.sequences.last(6);
@@ -321,7 +321,7 @@ TEST(SelectTopK, KeysInInt8FindAlmostTheSameInGlm52sShape) {
   const Rows queries = random_rows(kRows, kHeads * kDim, random),
              weights = random_rows(kRows, kHeads, random);
   const OwnedBatch batch = plain.sequences.last(kRows), same = int8.sequences.last(kRows);
-  for (const auto& backend : every_backend(ComputeType::bf16)) {
+  for (const auto& backend : every_backend(FloatType::bf16)) {
     if (backend->threads() != 2) continue;
     plain.append(*backend);
     int8.append(*backend);

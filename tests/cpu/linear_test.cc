@@ -52,7 +52,7 @@ TEST(Linear, IsTheProductWithTheStoredMatrix) {
         Rows x = random_rows(rows, shape.cols, random, 5);
         SCOPED_TRACE(storage.name() + ", " + std::to_string(rows) + " rows, " + std::to_string(shape.rows) +
                      "x" + std::to_string(shape.cols));
-        const auto results = run_everywhere(ComputeType::f32, [&](CpuBackend& backend) {
+        const auto results = run_everywhere(FloatType::f32, [&](CpuBackend& backend) {
           return run_linear(backend, x, w.view, {}, Rounding::activation);
         });
         const std::vector<Bounded> expected = expected_linear(x, w, {}, false);
@@ -68,7 +68,7 @@ TEST(Linear, AddsTheBias) {
   const std::vector<float> bias = random.normals(130);
   for (const int64_t rows : {1, 34}) {
     Rows x = random_rows(rows, 100, random);
-    const auto results = run_everywhere(ComputeType::f32, [&](CpuBackend& backend) {
+    const auto results = run_everywhere(FloatType::f32, [&](CpuBackend& backend) {
       return run_linear(backend, x, w.view, bias, Rounding::activation);
     });
     for (const auto& result : results) expect_within(result, expected_linear(x, w, bias, false));
@@ -81,7 +81,7 @@ TEST(Linear, Bf16ComputeRoundsActivationsButNotExactInputs) {
   Rows x = random_rows(5, 129, random, 2);
   for (const Rounding rounding : {Rounding::activation, Rounding::exact}) {
     const auto results = run_everywhere(
-        ComputeType::bf16, [&](CpuBackend& backend) { return run_linear(backend, x, w.view, {}, rounding); });
+        FloatType::bf16, [&](CpuBackend& backend) { return run_linear(backend, x, w.view, {}, rounding); });
     for (const auto& result : results) {
       expect_within(result, expected_linear(x, w, {}, rounding == Rounding::activation));
     }
@@ -90,7 +90,7 @@ TEST(Linear, Bf16ComputeRoundsActivationsButNotExactInputs) {
 
 TEST(Linear, ARowDoesNotDependOnTheBatch) {
   Random random(4);
-  for (const ComputeType compute : {ComputeType::f32, ComputeType::bf16}) {
+  for (const FloatType compute : {FloatType::f32, FloatType::bf16}) {
     for (const Storage& storage : all_storages()) {
       const StoredMatrix w = random_matrix(storage, 75, 129, random);
       Rows x = random_rows(40, 129, random);

@@ -21,7 +21,7 @@ struct Choice {
 /// Routes one token.
 Choice route(std::vector<float> logits, const std::vector<float>& bias, const RouterShape& shape) {
   Routing routing;
-  every_backend(ComputeType::f32)
+  every_backend(FloatType::f32)
       .front()
       ->route(Tensor(logits.data(), 1, std::ssize(logits)), bias, shape, routing);
   EXPECT_EQ(routing.experts_per_token, shape.experts_per_token);
@@ -149,7 +149,7 @@ TEST(Route, EveryTokenOfABatchAsAlone) {
   for (const RouterShape& shape : kShapes) {
     Rows logits = random_rows(kTokens, 16, random, 3);
     Routing routing;
-    every_backend(ComputeType::f32).back()->route(logits.view(), bias, shape, routing);
+    every_backend(FloatType::f32).back()->route(logits.view(), bias, shape, routing);
     for (int64_t t = 0; t < kTokens; ++t) {
       const Choice alone = route({logits.row(t).begin(), logits.row(t).end()}, bias, shape);
       for (size_t i = 0; i < alone.ids.size(); ++i) {

@@ -41,7 +41,7 @@ class Decoder {
   int32_t next_ = 0;
 };
 
-class DecodeAllocation : public ::testing::TestWithParam<std::tuple<const char*, ComputeType, int>> {};
+class DecodeAllocation : public ::testing::TestWithParam<std::tuple<const char*, FloatType, int>> {};
 
 // A page boundary is the exception: the page comes from the pool, which asks
 // the system slab by slab, and the sequence notes it.
@@ -74,7 +74,7 @@ TEST_P(DecodeAllocation, IsNoneButForPages) {
 INSTANTIATE_TEST_SUITE_P(Models, DecodeAllocation,
                          ::testing::Combine(::testing::Values("models/pocket", "tests/golden/data/tiny-5.2",
                                                               "tests/golden/data/odd"),
-                                            ::testing::Values(ComputeType::f32, ComputeType::bf16),
+                                            ::testing::Values(FloatType::f32, FloatType::bf16),
                                             ::testing::Values(1, 2)));
 
 }  // namespace

@@ -44,6 +44,14 @@ std::vector<int32_t> random_ids(int64_t count, uint32_t seed) {
   return ids;
 }
 
+/// A request that goes on to the end of the context.
+GenerationRequest endless() {
+  GenerationRequest request = greedy(random_ids(20, 6));
+  request.max_tokens.reset();
+  request.ignore_eos = true;
+  return request;
+}
+
 /// Requests of all kinds; some begin alike.
 std::vector<GenerationRequest> many_requests(size_t count) {
   std::vector<GenerationRequest> requests;
@@ -241,6 +249,7 @@ TEST(Engine, GoesOnWithASessionThatAnotherEngineSaved) {
   options = small_options();
   options.reuse_prefixes = false;
   EXPECT_EQ(load(options)->save_session(file, prompt).error().code, ErrorCode::unsupported);
+  EXPECT_EQ(load(options)->restore_session(file).error().code, ErrorCode::unsupported);
 }
 
 TEST(Engine, ScoresPrompts) {
@@ -294,9 +303,7 @@ TEST(Engine, EndsACancelledRequestAndGoesOnWithTheOthers) {
 TEST(Engine, EndsRequestsThatTakeTooLong) {
   auto engine = load();
   ASSERT_TRUE(engine);
-  GenerationRequest request = greedy(random_ids(20, 6), 100000);
-  request.max_tokens.reset();
-  request.ignore_eos = true;
+  GenerationRequest request = endless();
   request.timeout_seconds = 0.05;
   auto result = engine->generate(request);
   ASSERT_TRUE(result.ok());
@@ -306,9 +313,7 @@ TEST(Engine, EndsRequestsThatTakeTooLong) {
 TEST(Engine, EndsWhatIsRunningWhenItIsLeft) {
   auto engine = load();
   ASSERT_TRUE(engine);
-  GenerationRequest request = greedy(random_ids(20, 6), 100000);
-  request.max_tokens.reset();
-  request.ignore_eos = true;
+  GenerationRequest request = endless();
   std::atomic<int> ended = 0;
   for (int i = 0; i < 5; ++i) {
     GenerationCallbacks callbacks;
@@ -352,9 +357,7 @@ TEST(Engine, RefusesOneRequestTooMany) {
   options.max_waiting = 2;
   auto engine = load(options);
   ASSERT_TRUE(engine);
-  GenerationRequest request = greedy(random_ids(20, 6));
-  request.max_tokens.reset();
-  request.ignore_eos = true;
+  GenerationRequest request = endless();
   std::vector<Stream> streams;
   streams.push_back(std::move(*engine->stream(request)));
   ASSERT_TRUE(streams.front().next().has_value());  // it runs
@@ -456,9 +459,7 @@ TEST(Engine, SaysWhenNoLogitIsANumber) {
 TEST(Engine, RunsATaskBetweenSteps) {
   auto engine = load();
   ASSERT_TRUE(engine);
-  GenerationRequest request = greedy(random_ids(20, 6));
-  request.max_tokens.reset();
-  request.ignore_eos = true;
+  GenerationRequest request = endless();
   auto stream = engine->stream(request);
   ASSERT_TRUE(stream.ok());
   int64_t vocab = 0;

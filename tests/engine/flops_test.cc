@@ -29,7 +29,7 @@ std::string text(const FlopCount& count) {
   return line;
 }
 
-class CountedFlops : public ::testing::TestWithParam<std::tuple<const char*, ComputeType, int>> {
+class CountedFlops : public ::testing::TestWithParam<std::tuple<const char*, FloatType, int>> {
  protected:
   void SetUp() override {
     const auto [name, compute, threads] = GetParam();
@@ -124,13 +124,13 @@ std::string case_name(const ::testing::TestParamInfo<CountedFlops::ParamType>& i
   std::string text = name;
   std::replace_if(
       text.begin(), text.end(), [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; }, '_');
-  return text + (compute == ComputeType::f32 ? "_f32_" : "_bf16_") + std::to_string(threads);
+  return text + (compute == FloatType::f32 ? "_f32_" : "_bf16_") + std::to_string(threads);
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, CountedFlops,
                          ::testing::Combine(::testing::Values("tiny-5.2", "tiny-5.1", "odd", "fp8", "mtp",
                                                               "smooth-5.2-bf16", kPocket),
-                                            ::testing::Values(ComputeType::f32, ComputeType::bf16),
+                                            ::testing::Values(FloatType::f32, FloatType::bf16),
                                             ::testing::Values(1, 2)),
                          case_name);
 

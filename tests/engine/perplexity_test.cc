@@ -17,7 +17,7 @@ constexpr auto go_on = [](int64_t, int64_t) { return true; };
 std::unique_ptr<ModelRunner> exact_engine(const std::string& name) {
   EngineOptions options;
   options.threads = 2;
-  options.compute = ComputeType::f32;
+  options.compute = FloatType::f32;
   options.cache_dtype = FloatType::f32;
   options.chunk = 10;
   return testing::load_runner(testing::golden_path(name), options);

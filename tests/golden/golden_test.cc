@@ -76,7 +76,7 @@ class GoldenTest : public ::testing::TestWithParam<Case> {};
 EngineOptions exact_options(int threads) {
   EngineOptions options;
   options.threads = threads;
-  options.compute = ComputeType::f32;
+  options.compute = FloatType::f32;
   options.cache_dtype = FloatType::f32;
   return options;
 }
@@ -186,7 +186,7 @@ class GoldenBits : public ::testing::TestWithParam<const char*> {};
 TEST_P(GoldenBits, LogitsAreBitwiseTheSameForAnyChunkingAndThreadCount) {
   const Goldens goldens(GetParam());
   const auto ids = goldens.get<int32_t>("p96.input_ids").values;
-  for (const ComputeType compute : {ComputeType::f32, ComputeType::bf16}) {
+  for (const FloatType compute : {FloatType::f32, FloatType::bf16}) {
     std::vector<std::vector<float>> first;
     for (const int threads : {1, 2, 3}) {
       EngineOptions options = exact_options(threads);
@@ -243,7 +243,7 @@ TEST(Golden, Bf16ComputeStaysInsideTheBoundsOfTheSmoothCase) {
   options.threads = 2;
   const auto runner = testing::load_runner(testing::golden_path("smooth-5.2-bf16"), options);
   ASSERT_NE(runner, nullptr);
-  ASSERT_EQ(runner->options().compute, ComputeType::bf16);
+  ASSERT_EQ(runner->options().compute, FloatType::bf16);
   ASSERT_EQ(runner->options().cache_dtype, FloatType::bf16);
   const Goldens goldens("smooth-5.2-bf16");
   for (const std::string prompt : {"p1", "p17", "p96"}) {

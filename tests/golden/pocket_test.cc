@@ -33,7 +33,7 @@ Json prompts() {
 EngineOptions exact_options() {
   EngineOptions options;
   options.threads = 2;
-  options.compute = ComputeType::f32;
+  options.compute = FloatType::f32;
   options.cache_dtype = FloatType::f32;
   return options;
 }

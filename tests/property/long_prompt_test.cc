@@ -71,10 +71,10 @@ class Fingerprints : public Probe {
   size_t first_ = 0;
 };
 
-class LongPrompt : public ::testing::TestWithParam<ComputeType> {
+class LongPrompt : public ::testing::TestWithParam<FloatType> {
  protected:
   static std::unique_ptr<ModelRunner> make_engine(int threads, int64_t chunk) {
-    const DType dtype = GetParam() == ComputeType::f32 ? DType::f32 : DType::bf16;
+    const DType dtype = GetParam() == FloatType::f32 ? DType::f32 : DType::bf16;
     auto weights = random_weights(tiny_config(), dtype, 7);
     EXPECT_TRUE(weights.ok());
     EngineOptions options;
@@ -133,9 +133,9 @@ class LongPrompt : public ::testing::TestWithParam<ComputeType> {
     EXPECT_EQ(first, a.end()) << "token " << first - a.begin() << " is the first that differs";
   }
 };
-INSTANTIATE_TEST_SUITE_P(Compute, LongPrompt, ::testing::Values(ComputeType::f32, ComputeType::bf16),
+INSTANTIATE_TEST_SUITE_P(Compute, LongPrompt, ::testing::Values(FloatType::f32, FloatType::bf16),
                          [](const auto& instance) {
-                           return instance.param == ComputeType::f32 ? "f32" : "bf16";
+                           return instance.param == FloatType::f32 ? "f32" : "bf16";
                          });
 
 TEST_P(LongPrompt, IsTheSameHoweverItArrives) {

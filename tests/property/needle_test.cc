@@ -22,14 +22,14 @@ class Needle : public ::testing::Test {
     ASSERT_TRUE(written.ok()) << written.error().message;
   }
 
-  std::unique_ptr<ModelRunner> load(ComputeType compute = ComputeType::bf16) const {
+  std::unique_ptr<ModelRunner> load(FloatType compute = FloatType::bf16) const {
     EngineOptions options;
     options.threads = 2;
     options.compute = compute;
     return testing::load_runner(directory_.path(), options);
   }
 
-  // An engine of the same weights in another configuration.
+  // A runner of the same weights in another configuration.
   static std::unique_ptr<ModelRunner> changed(const ModelRunner& runner, Config config) {
     Weights weights = runner.model().weights();
     for (size_t layer = 0; layer < weights.layers.size(); ++layer) {
@@ -66,7 +66,7 @@ TEST_F(Needle, ComesBackFromAnyDepth) {
 }
 
 TEST_F(Needle, ComesBackFromShortContextsInEitherPrecision) {
-  for (const ComputeType compute : {ComputeType::f32, ComputeType::bf16}) {
+  for (const FloatType compute : {FloatType::f32, FloatType::bf16}) {
     for (const int64_t tokens : {7, 63, 64, 65, 140, 1000}) {  // up to index_topk all tokens are selected
       auto runner = load(compute);
       ASSERT_NE(runner, nullptr);

@@ -21,7 +21,7 @@ std::vector<int32_t> random_tokens(int64_t n, uint32_t seed, int64_t vocab_size)
 }
 
 // The two ways of computing: as the goldens ask for it, and as checkpoints in bf16 are run.
-class PropertyTest : public ::testing::TestWithParam<ComputeType> {
+class PropertyTest : public ::testing::TestWithParam<FloatType> {
  protected:
   EngineOptions options(int threads = 2) const {
     EngineOptions o;
@@ -30,9 +30,9 @@ class PropertyTest : public ::testing::TestWithParam<ComputeType> {
     return o;
   }
 };
-INSTANTIATE_TEST_SUITE_P(Compute, PropertyTest, ::testing::Values(ComputeType::f32, ComputeType::bf16),
+INSTANTIATE_TEST_SUITE_P(Compute, PropertyTest, ::testing::Values(FloatType::f32, FloatType::bf16),
                          [](const auto& instance) {
-                           return instance.param == ComputeType::f32 ? "f32" : "bf16";
+                           return instance.param == FloatType::f32 ? "f32" : "bf16";
                          });
 
 Trace run_alone(ModelRunner& runner, std::span<const int32_t> tokens, int64_t chunk) {

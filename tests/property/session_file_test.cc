@@ -11,14 +11,14 @@
 namespace indexshare {
 namespace {
 
-class SessionFileProperty : public ::testing::TestWithParam<std::tuple<ComputeType, IndexKeys>> {};
+class SessionFileProperty : public ::testing::TestWithParam<std::tuple<FloatType, IndexKeys>> {};
 INSTANTIATE_TEST_SUITE_P(Forms, SessionFileProperty,
-                         ::testing::Combine(::testing::Values(ComputeType::f32, ComputeType::bf16),
+                         ::testing::Combine(::testing::Values(FloatType::f32, FloatType::bf16),
                                             ::testing::Values(IndexKeys::plain, IndexKeys::int8,
                                                               IndexKeys::screened)),
                          [](const auto& instance) {
-                           return std::string(std::get<0>(instance.param) == ComputeType::f32 ? "f32_"
-                                                                                              : "bf16_") +
+                           return std::string(std::get<0>(instance.param) == FloatType::f32 ? "f32_"
+                                                                                            : "bf16_") +
                                   std::string(index_keys_name(std::get<1>(instance.param)));
                          });
 
