@@ -7,13 +7,23 @@ add_test(NAME layering COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}
 add_test(NAME format COMMAND ${PROJECT_SOURCE_DIR}/tools/format.sh --check)
 set_tests_properties(format PROPERTIES SKIP_RETURN_CODE 77)
 
+# The programs that take longest run in two shares, side by side.
 function(indexshare_sanitizer_tests name preset)
   foreach(folder ${ARGN})
-    if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/CMakeLists.txt)
-      add_test(NAME ${name}.${folder}
-               COMMAND ${PROJECT_SOURCE_DIR}/build/${preset}/test_${folder} --gtest_brief=1)
-      set_tests_properties(${name}.${folder} PROPERTIES TIMEOUT 300 COST 10)
+    if(NOT EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/CMakeLists.txt)
+      continue()
     endif()
+    set(shares 1)
+    if(folder MATCHES "^(cpu|engine|property)$")
+      set(shares 2)
+    endif()
+    foreach(share RANGE 1 ${shares})
+      math(EXPR index "${share} - 1")
+      add_test(NAME ${name}.${folder}.${share}
+               COMMAND ${PROJECT_SOURCE_DIR}/build/${preset}/test_${folder} --gtest_brief=1)
+      set_tests_properties(${name}.${folder}.${share} PROPERTIES TIMEOUT 300 COST 10
+                           ENVIRONMENT "GTEST_TOTAL_SHARDS=${shares};GTEST_SHARD_INDEX=${index}")
+    endforeach()
   endforeach()
 endfunction()
 indexshare_sanitizer_tests(asan fuzz ${address_folders})

@@ -93,10 +93,11 @@ void expect_same(const GenerationResult& a, const GenerationResult& b) {
   EXPECT_TRUE(same(a.prompt_logprobs, b.prompt_logprobs));
 }
 
-/// Each request alone, in an engine that keeps nothing.
+/// Each request alone, in an engine of one thread that keeps nothing.
 std::vector<GenerationResult> alone(const std::vector<GenerationRequest>& requests) {
   EngineOptions options = small_options();
   options.reuse_prefixes = false;
+  options.threads = 1;
   options.chunk = 512;
   std::vector<GenerationResult> results;
   auto engine = load(options);
@@ -110,8 +111,8 @@ std::vector<GenerationResult> alone(const std::vector<GenerationRequest>& reques
   return results;
 }
 
-void expect_together_as_alone(Engine& engine, const std::vector<GenerationRequest>& requests) {
-  const std::vector<GenerationResult> expected = alone(requests);
+void expect_together(Engine& engine, const std::vector<GenerationRequest>& requests,
+                     const std::vector<GenerationResult>& expected) {
   ASSERT_EQ(expected.size(), requests.size());
   std::vector<Stream> streams;
   for (const GenerationRequest& request : requests) {
@@ -134,8 +135,9 @@ TEST(Engine, SaysTogetherWhatEachRequestSaysAlone) {
   auto engine = load();
   ASSERT_TRUE(engine);
   const auto requests = many_requests(60);
-  expect_together_as_alone(*engine, requests);
-  expect_together_as_alone(*engine, requests);  // now that much is kept
+  const auto expected = alone(requests);
+  expect_together(*engine, requests, expected);
+  expect_together(*engine, requests, expected);  // now that much is kept
   const EngineStatistics statistics = engine->statistics();
   EXPECT_GT(statistics.cached_tokens, 5000);
   EXPECT_EQ(statistics.finished, 120);
@@ -154,7 +156,7 @@ TEST(Engine, SaysTheSameWhenPagesRunOut) {
   ASSERT_TRUE(engine);
   std::vector<GenerationRequest> requests = many_requests(24);
   for (GenerationRequest& request : requests) request.max_tokens = 300;
-  expect_together_as_alone(*engine, requests);
+  expect_together(*engine, requests, alone(requests));
   EXPECT_GT(engine->statistics().preempted, 0);
   EXPECT_LE(engine->statistics().cache_bytes, options.cache_bytes);
 }
