@@ -1,16 +1,17 @@
 # The front door: every target installs the packages it needs, then builds only what has changed.
 FUZZ_SECONDS ?= 60
+PREFIX ?= /usr/local
 JOBS := $(shell nproc 2>/dev/null || echo 2)
 
 # To the recipes as it was typed: make expands nothing in it, and the shell does not read it as code.
 override PROMPT := $(value PROMPT)
-export PROMPT FUZZ_SECONDS JOBS
+export PROMPT FUZZ_SECONDS PREFIX JOBS
 
 # Where the machine has NEON of its own, the preset `dev` tests it.
 NEON := $(if $(filter aarch64,$(shell uname -m)),,neon)
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test bench bench-1m fuzz format lint clean
+.PHONY: help build install run test bench bench-1m fuzz format lint clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -18,6 +19,9 @@ help: ## show this list
 build: ## build the program, build/release/indexshare
 	@tools/setup.sh build
 	@tools/build.sh release
+
+install: build ## install the program, the library and its headers under PREFIX (/usr/local)
+	@cmake --install build/release --prefix "$$PREFIX"
 
 run: build ## generate from PROMPT="..." with the demonstration model
 	@tools/demo.sh

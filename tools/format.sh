@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Formats the C++ sources in place, or with --check only tells which differ.
+# Formats the C and C++ sources in place, or with --check only tells which differ.
 # Releases of clang-format disagree on details: the check needs this one, and exits with 77 (skipped) without.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -14,4 +14,4 @@ fi
 
 mode=(-i)
 [ "${1:-}" != --check ] || mode=(--dry-run -Werror)
-find src include tests tools -name '*.h' -o -name '*.cc' -o -name '*.cu' | sort | xargs "$tool" "${mode[@]}"
+find src include tests tools examples -name '*.h' -o -name '*.c' -o -name '*.cc' -o -name '*.cu' | sort | xargs "$tool" "${mode[@]}"

@@ -18,6 +18,7 @@
 #include <string_view>
 #include <vector>
 
+#include "indexshare/export.h"
 #include "indexshare/generation.h"
 #include "indexshare/options.h"
 #include "indexshare/result.h"
@@ -61,7 +62,7 @@ struct EngineStatistics {
 using RequestId = uint64_t;
 
 /// One answer as it comes. Leaving it cancels the request.
-class Stream {
+class INDEXSHARE_API Stream {
  public:
   Stream(Stream&&) noexcept;
   Stream& operator=(Stream&&) noexcept;
@@ -83,14 +84,14 @@ class Stream {
 
  private:
   friend class Engine;
-  struct State;
-  explicit Stream(std::shared_ptr<State> state);
+  struct INDEXSHARE_INTERNAL State;
+  INDEXSHARE_INTERNAL explicit Stream(std::shared_ptr<State> state);
   std::shared_ptr<State> state_;
 };
 
 /// All members may be called from any thread. An answer depends on its request alone, to the last bit: not on
 /// what else is running, nor on how much of its prompt was kept from before.
-class Engine {
+class INDEXSHARE_API Engine {
  public:
   /// Loads a model directory as published (config.json, safetensors, tokenizer.json, chat template). What is
   /// wrong with it or with the options is found here, and what cannot fit into memory is refused.
@@ -138,14 +139,14 @@ class Engine {
 
   EngineStatistics statistics() const;
 
-  /// For the project's own programs.
-  const ModelRunner& runner() const;
+  /// For the project's own programs alone: the installed library does not have what follows.
+  INDEXSHARE_INTERNAL const ModelRunner& runner() const;
   /// Runs `task` on the engine's thread, between two steps, and waits for it. Not from a callback.
-  void run_exclusive(const std::function<void(ModelRunner&)>& task);
-  explicit Engine(std::unique_ptr<ModelRunner> runner);
+  INDEXSHARE_INTERNAL void run_exclusive(const std::function<void(ModelRunner&)>& task);
+  INDEXSHARE_INTERNAL explicit Engine(std::unique_ptr<ModelRunner> runner);
 
  private:
-  class Impl;
+  class INDEXSHARE_INTERNAL Impl;
   std::unique_ptr<Impl> impl_;
 };
 
