@@ -90,6 +90,10 @@ class Builder final : public nlohmann::json_sax<J> {
 
 template <typename J>
 Result<J> parse(std::string_view text, std::string_view source) {
+  // The library takes a byte of zero for the end of the text, whatever follows it.
+  if (text.find('\0') != std::string_view::npos) {
+    return make_error("{}: not valid JSON: a byte of zero", source);
+  }
   try {
     J json;
     Builder<J> builder(json);

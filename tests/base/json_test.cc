@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <string>
+#include <string_view>
 
 namespace indexshare {
 namespace {
@@ -36,6 +37,13 @@ TEST(Json, NamesTheSourceOfASyntaxError) {
   EXPECT_EQ(json.error().message.find("config.json: not valid JSON"), 0u);
   EXPECT_FALSE(parse_json("\"\xff\"", "t").ok());
   EXPECT_FALSE(parse_json("1 2", "t").ok());
+}
+
+TEST(Json, RefusesAZeroByte) {
+  using namespace std::string_view_literals;
+  EXPECT_TRUE(parse_json("12", "t").ok());
+  EXPECT_FALSE(parse_json("12\0"sv, "t").ok());
+  EXPECT_FALSE(parse_json("12\0 and more"sv, "t").ok());
 }
 
 TEST(Json, BuildsEveryKindOfValue) {
