@@ -35,9 +35,10 @@ void sync_directory(const fs::path& directory) {
 
 Result<std::string> read_file(const fs::path& path, int64_t max_bytes) {
   const FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd) return make_error("{}: cannot open: {}", path.string(), errno_text());
+  if (!fd) return make_error(errno_code(), "{}: cannot open: {}", path.string(), errno_text());
   struct stat status = {};
-  if (::fstat(fd.get(), &status) != 0) return make_error("{}: cannot stat: {}", path.string(), errno_text());
+  if (::fstat(fd.get(), &status) != 0)
+    return make_error(errno_code(), "{}: cannot stat: {}", path.string(), errno_text());
   if (S_ISDIR(status.st_mode)) return make_error("{}: is a directory, expected a file", path.string());
 
   // The size may be unknown (pipes, /proc) or change while we read: read until the end, whatever it says.
@@ -48,7 +49,7 @@ Result<std::string> read_file(const fs::path& path, int64_t max_bytes) {
   while (true) {
     const ssize_t count = ::read(fd.get(), text.data() + size, text.size() - size);
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return make_error("{}: cannot read: {}", path.string(), errno_text());
+    if (count < 0) return make_error(errno_code(), "{}: cannot read: {}", path.string(), errno_text());
     if (count == 0) break;
     size += static_cast<size_t>(count);
     if (size > limit) return make_error("{}: is larger than {} bytes", path.string(), limit);
@@ -61,9 +62,10 @@ Result<std::string> read_file(const fs::path& path, int64_t max_bytes) {
 Result<FileReader> FileReader::open(const fs::path& path) {
   // O_NONBLOCK: opening a named pipe must not wait for its writer.
   FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!fd) return make_error("{}: cannot open: {}", path.string(), errno_text());
+  if (!fd) return make_error(errno_code(), "{}: cannot open: {}", path.string(), errno_text());
   struct stat status = {};
-  if (::fstat(fd.get(), &status) != 0) return make_error("{}: cannot stat: {}", path.string(), errno_text());
+  if (::fstat(fd.get(), &status) != 0)
+    return make_error(errno_code(), "{}: cannot stat: {}", path.string(), errno_text());
   if (S_ISDIR(status.st_mode)) return make_error("{}: is a directory, expected a file", path.string());
   if (!S_ISREG(status.st_mode)) return make_error("{}: is not a regular file", path.string());
   return FileReader(path, std::move(fd), status.st_size);
@@ -73,7 +75,7 @@ Result<void> FileReader::read(int64_t offset, std::span<std::byte> bytes) const 
   while (!bytes.empty()) {
     const ssize_t count = ::pread(fd_.get(), bytes.data(), bytes.size(), offset);
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return make_error("{}: cannot read: {}", path_.string(), errno_text());
+    if (count < 0) return make_error(errno_code(), "{}: cannot read: {}", path_.string(), errno_text());
     if (count == 0)
       return make_error("{}: ends at byte {}, {} too early", path_.string(), offset, bytes.size());
     offset += count;
@@ -103,7 +105,9 @@ Result<FileWriter> FileWriter::create(const fs::path& path) {
     fd = FileDescriptor(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
     if (!fd && errno != EEXIST) break;
   }
-  if (!fd) return make_error("{}: cannot create {}: {}", path.string(), temporary.string(), errno_text());
+  if (!fd)
+    return make_error(errno_code(), "{}: cannot create {}: {}", path.string(), temporary.string(),
+                      errno_text());
   if (fs::exists(existing)) {  // keep its permissions; where that is not allowed, ours will do
     ::fchmod(fd.get(), static_cast<mode_t>(existing.permissions() & fs::perms::mask));
   }
@@ -123,7 +127,7 @@ FileWriter::~FileWriter() {
 }
 
 Error FileWriter::failed(std::string_view action) const {
-  return make_error("{}: cannot {}: {}", target_.string(), action, errno_text());
+  return make_error(errno_code(), "{}: cannot {}: {}", target_.string(), action, errno_text());
 }
 
 Result<void> FileWriter::write(std::span<const std::byte> bytes) {

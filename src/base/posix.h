@@ -8,6 +8,8 @@
 #include <system_error>
 #include <utility>
 
+#include "indexshare/result.h"
+
 namespace indexshare {
 
 /// Owns a file descriptor.
@@ -41,6 +43,11 @@ class FileDescriptor {
 /// The last failed call's errno in words ("No such file or directory").
 inline std::string errno_text() {
   return std::generic_category().message(errno);
+}
+
+/// The kind of error that it is.
+inline ErrorCode errno_code() {
+  return errno == ENOENT || errno == ENOTDIR ? ErrorCode::not_found : ErrorCode::io;
 }
 
 }  // namespace indexshare

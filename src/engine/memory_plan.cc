@@ -93,11 +93,13 @@ Result<void> fit_memory(const MemoryPlan& plan, const CacheLayout& layout, int64
       fmt::format("{} of {}", bytes_text(memory),
                   o.ram_bytes > 0 ? fmt::format("{}ram", o.prefix) : std::string("available memory"));
   if (room < layout.page_bytes) {
-    return make_error("{} for weights and {} for the workspace of {}chunk {} leave no cache in {}",
+    return make_error(ErrorCode::out_of_memory,
+                      "{} for weights and {} for the workspace of {}chunk {} leave no cache in {}",
                       bytes_text(stays), bytes_text(plan.workspace()), o.prefix, o.chunk, of_memory);
   }
   if (o.cache_bytes > room) {
-    return make_error("{}cache-memory is {}, but beside weights and workspace {} leave {}", o.prefix,
+    return make_error(ErrorCode::out_of_memory,
+                      "{}cache-memory is {}, but beside weights and workspace {} leave {}", o.prefix,
                       bytes_text(o.cache_bytes), of_memory, bytes_text(room));
   }
   const bool bounded = o.cache_bytes > 0;
@@ -106,8 +108,8 @@ Result<void> fit_memory(const MemoryPlan& plan, const CacheLayout& layout, int64
   const int64_t fits = tokens_in(o.cache_bytes, layout);
   if (asked) {
     return make_error(
-        "{}context is {}, whose cache takes {}; {} hold at most {} tokens", o.prefix, o.context,
-        bytes_text(plan.cache()),
+        ErrorCode::out_of_memory, "{}context is {}, whose cache takes {}; {} hold at most {} tokens",
+        o.prefix, o.context, bytes_text(plan.cache()),
         bounded ? fmt::format("{} of {}cache-memory", bytes_text(o.cache_bytes), o.prefix)
                 : fmt::format("the {} that weights and workspace leave of {}", bytes_text(room), of_memory),
         fits);

@@ -62,6 +62,7 @@ TEST(ReadFile, SaysWhatIsWrongWithAPath) {
   const TemporaryDirectory directory;
   EXPECT_EQ(read_file(directory / "none", 9).error().message,
             (directory / "none").string() + ": cannot open: No such file or directory");
+  EXPECT_EQ(read_file(directory / "none", 9).error().code, ErrorCode::not_found);
   EXPECT_EQ(read_file(directory.path(), 9).error().message,
             directory.path().string() + ": is a directory, expected a file");
 }
@@ -129,6 +130,7 @@ TEST(FileWriter, LeavesTheTargetAloneWhenTheDiskIsFull) {
     const auto written = writer->write(std::string(200000, 'x'));
     ASSERT_FALSE(written.ok());
     EXPECT_EQ(written.error().message, (directory / "a").string() + ": cannot write: File too large");
+    EXPECT_EQ(written.error().code, ErrorCode::io);
   }
   EXPECT_EQ(directory.read("a"), "old");
   EXPECT_EQ(directory.count(), 1);
