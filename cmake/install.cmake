@@ -3,13 +3,13 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-# All of the layer that it exports from, and of the others what that needs.
-add_library(indexshare_shared SHARED $<TARGET_OBJECTS:indexshare_engine>)
+# All of the layers that it exports from, and of the others what they need.
+add_library(indexshare_shared SHARED $<TARGET_OBJECTS:indexshare_engine> $<TARGET_OBJECTS:indexshare_c>)
 add_library(indexshare::indexshare ALIAS indexshare_shared)
 set_target_properties(indexshare_shared PROPERTIES
   OUTPUT_NAME indexshare EXPORT_NAME indexshare LINKER_LANGUAGE CXX
   VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
-target_link_libraries(indexshare_shared PRIVATE indexshare_engine)
+target_link_libraries(indexshare_shared PRIVATE indexshare_c)
 target_include_directories(indexshare_shared INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
                                                        $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 target_compile_features(indexshare_shared INTERFACE cxx_std_20)

@@ -19,6 +19,7 @@ BELOW = {
     "text": ["base"],
     "sample": ["base"],
     "engine": ["model", "checkpoint", "text", "sample"],
+    "c": ["engine"],
     "server": ["engine"],
     "cli": ["engine", "server"],
     "python": ["engine"],

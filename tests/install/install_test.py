@@ -3,6 +3,7 @@
 import os
 import pathlib
 import re
+import shlex
 import subprocess
 import tempfile
 import unittest
@@ -62,20 +63,35 @@ class Install(unittest.TestCase):
 
     def test_the_library_exports_its_interface_alone(self):
         symbols = output(NM, "-DC", "--defined-only", self.library).splitlines()
-        names = [line.split(maxsplit=2)[2] for line in symbols if " A " not in line]
+        names = [line.split(maxsplit=2)[2].split("@")[0] for line in symbols if " A " not in line]
         classes = [name for name in names if name.startswith("indexshare::")]
         for name in classes:
             self.assertRegex(name, r"^indexshare::(Engine|Stream)::(?!Impl|State|runner|run_exclusive)")
             self.assertNotIn("ModelRunner", name)
         for member in ("Engine::load(", "Engine::generate(", "Engine::save_session(", "Stream::next(", "Stream::~Stream("):
             self.assertTrue(any(name.startswith("indexshare::" + member) for name in classes), member)
-        self.assertEqual(set(names) - set(classes), set())
+        header = (self.prefix / "include/indexshare/indexshare.h").read_text(encoding="utf-8")
+        functions = set(re.findall(r"^INDEXSHARE_API [^;(]*?\b(indexshare_\w+)\(", header, re.MULTILINE))
+        self.assertGreater(len(functions), 20)
+        self.assertEqual(set(names) - set(classes), functions)
 
     def test_each_header_stands_alone(self):
         for header in sorted((self.prefix / "include/indexshare").glob("*.h")):
             source = self.work / "one.cc"
             source.write_text(f"#include <indexshare/{header.name}>\n", encoding="utf-8")
             output(CXX, "-std=c++20", *STRICT, "-fsyntax-only", f"-I{self.prefix}/include", source)
+
+    def test_the_c_header_is_c99(self):
+        source = self.work / "one.c"
+        source.write_text("#include <indexshare/indexshare.h>\n", encoding="utf-8")
+        output("cc", "-std=c99", *STRICT, "-fsyntax-only", f"-I{self.prefix}/include", source)
+
+    def test_the_c_example_is_built_with_pkg_config_and_answers_as_the_program_does(self):
+        flags = shlex.split(output("pkg-config", "--cflags", "--libs", "indexshare", environment={
+            "PKG_CONFIG_PATH": str(self.library.parent / "pkgconfig")}))
+        program = self.work / "generate"
+        output("cc", "-std=c99", *STRICT, "examples/c/generate.c", *flags, "-o", program)
+        self.assertEqual(self.answer(program), self.answer_of_the_program())
 
     def test_the_cpp_example_is_built_with_cmake_and_answers_as_the_program_does(self):
         build = self.work / "cpp"
