@@ -81,6 +81,16 @@ class Install(unittest.TestCase):
             source.write_text(f"#include <indexshare/{header.name}>\n", encoding="utf-8")
             output(CXX, "-std=c++20", *STRICT, "-fsyntax-only", f"-I{self.prefix}/include", source)
 
+    def test_the_code_of_the_documentation_is_that_of_the_examples(self):
+        page = (ROOT / "docs/LIBRARY.md").read_text(encoding="utf-8")
+        for language, example in [("c", "c/generate.c"), ("cpp", "cpp/generate.cc"), ("cmake", "cpp/CMakeLists.txt")]:
+            lines = (ROOT / "examples" / example).read_text(encoding="utf-8").splitlines()
+            code = "\n".join(line.strip() for line in lines)
+            blocks = re.findall(rf"^```{language}\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+            self.assertTrue(blocks, language)
+            for block in blocks:
+                self.assertIn("\n".join(line.strip() for line in block.splitlines()), code)
+
     def test_the_c_header_is_c99(self):
         source = self.work / "one.c"
         source.write_text("#include <indexshare/indexshare.h>\n", encoding="utf-8")
