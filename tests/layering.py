@@ -17,10 +17,11 @@ BELOW = {
     "model": ["ops"],
     "checkpoint": ["formats"],
     "text": ["base"],
+    "api": ["text"],
     "sample": ["base"],
     "engine": ["model", "checkpoint", "text", "sample"],
     "c": ["engine"],
-    "server": ["engine"],
+    "server": ["engine", "api"],
     "cli": ["engine", "server"],
     "python": ["engine"],
 }
