@@ -31,6 +31,7 @@
 #ifndef INDEXSHARE_INDEXSHARE_H_
 #define INDEXSHARE_INDEXSHARE_H_
 
+/* NOLINTBEGIN(modernize-*): this is C. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -368,5 +369,6 @@ INDEXSHARE_API void indexshare_statistics_free(indexshare_statistics* statistics
 #ifdef __cplusplus
 }
 #endif
+/* NOLINTEND(modernize-*) */
 
 #endif

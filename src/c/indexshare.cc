@@ -11,7 +11,6 @@
 #include "indexshare/engine.h"
 
 using indexshare::Engine;
-using indexshare::ErrorCode;
 using indexshare::GeneratedPiece;
 using indexshare::GenerationCallbacks;
 using indexshare::GenerationRequest;
