@@ -52,7 +52,8 @@ bool Conversation::ends_with_answer() const {
 bool Conversation::has(const char* key) const {
   if (messages_.empty() || messages_.back()["role"] != "assistant") return false;
   const auto member = messages_.back().find(key);
-  return member != messages_.back().end() && *member != "";
+  if (member == messages_.back().end()) return false;
+  return !member->is_string() || !member->get_ref<const std::string&>().empty();
 }
 
 Json& Conversation::assistant() {

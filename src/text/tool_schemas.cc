@@ -1,7 +1,6 @@
 #include "text/tool_schemas.h"
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 #include "base/error.h"
