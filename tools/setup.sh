@@ -4,7 +4,7 @@
 set -euo pipefail
 
 build="g++ cmake ninja-build pkg-config libfmt-dev nlohmann-json3-dev libcli11-dev libsimdjson-dev
-       libpcre2-dev libutf8proc-dev libedit-dev libnuma-dev libxxhash-dev"
+       libpcre2-dev libutf8proc-dev libedit-dev libnuma-dev libxxhash-dev boost"
 test="libgtest-dev liblzma-dev python3 clang clang-format clang-runtime"
 lint="clang-tidy"
 if [ "$(uname -m)" != aarch64 ]; then # the NEON kernels are tested under emulation
@@ -22,6 +22,17 @@ clang_runtime_package() {
     fi
   done
   echo libclang-rt-dev
+}
+
+# The server needs 1.81 or newer: Debian 12 has it beside its older default.
+boost_package() {
+  if apt-cache show libboost1.81-dev >/dev/null 2>&1; then echo libboost1.81-dev; else echo libboost-dev; fi
+}
+
+has_boost() {
+  local version
+  version=$(sed -n 's/^#define BOOST_VERSION \([0-9]*\)$/\1/p' /usr/include/boost/version.hpp 2>/dev/null)
+  [ "${version:-0}" -ge 108100 ]
 }
 
 clang_has_runtime() {
@@ -63,6 +74,8 @@ missing=()
 for package in "${wanted[@]}"; do
   if [ "$package" = clang-runtime ]; then
     clang_has_runtime || missing+=("$package")
+  elif [ "$package" = boost ]; then
+    has_boost || missing+=("$package")
   elif ! is_installed "$package"; then
     missing+=("$package")
   fi
@@ -89,6 +102,9 @@ run_quietly() {
 }
 run_quietly "${as_root[@]}" apt-get update
 for i in "${!missing[@]}"; do
-  if [ "${missing[i]}" = clang-runtime ]; then missing[i]=$(clang_runtime_package); fi
+  case "${missing[i]}" in
+    clang-runtime) missing[i]=$(clang_runtime_package) ;;
+    boost) missing[i]=$(boost_package) ;;
+  esac
 done
 run_quietly "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "${missing[@]}"
