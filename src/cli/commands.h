@@ -18,6 +18,7 @@ Action add_inspect(CLI::App& command);
 Action add_perplexity(CLI::App& command);
 Action add_plan(CLI::App& command);
 Action add_run(CLI::App& command);
+Action add_serve(CLI::App& command);
 Action add_template(CLI::App& command);
 Action add_tokenize(CLI::App& command);
 

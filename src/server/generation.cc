@@ -1,0 +1,85 @@
+#include "server/generation.h"
+
+#include <utility>
+
+#include "base/error.h"
+
+namespace indexshare::server {
+namespace {
+
+// Belongs to the network thread: what the engine says is posted there.
+struct Answers {
+  Engine& engine;
+  std::shared_ptr<HttpExchange> exchange;
+  AnswerListener listener;
+  std::vector<RequestId> ids = {};
+  size_t left = 0;       // that have not ended
+  bool refused = false;  // nothing more is told
+  std::string note = {};
+
+  void cancel() {
+    for (const RequestId id : ids) engine.cancel(id);
+  }
+
+  void refuse(const Refusal& refusal) {
+    if (std::exchange(refused, true)) return;
+    cancel();
+    listener.on_refusal(refusal);
+  }
+
+  void take(size_t index, const Result<GenerationResult>& result) {
+    if (refused) return;
+    if (!result.ok()) return refuse(refusal_of(result.error()));
+    note += fmt::format(
+        "{}prompt={} cached={} generated={} finish={} queue_ms={:.1f} prefill_ms={:.1f} decode_ms={:.1f}",
+        note.empty() ? "" : " ", result->prompt_tokens, result->cached_tokens, result->ids.size(),
+        finish_reason_name(result->finish_reason), 1e3 * result->timings.queue_seconds,
+        1e3 * result->timings.prefill_seconds, 1e3 * result->timings.decode_seconds);
+    exchange->note(note);
+    listener.on_result(index, *result);
+    if (--left == 0) listener.on_end();
+  }
+};
+
+GenerationCallbacks callbacks_of(const std::shared_ptr<Answers>& answers, size_t index) {
+  GenerationCallbacks callbacks;
+  if (answers->listener.on_piece) {
+    callbacks.on_piece = [answers, index](const GeneratedPiece& piece) {
+      answers->exchange->post([answers, index, piece] {
+        if (!answers->refused) answers->listener.on_piece(index, piece);
+      });
+      return true;
+    };
+  }
+  callbacks.on_end = [answers, index](Result<GenerationResult> result) {
+    answers->exchange->post([answers, index, result = std::move(result)] { answers->take(index, result); });
+  };
+  return callbacks;
+}
+
+void submit_all(const std::shared_ptr<Answers>& answers, std::vector<GenerationRequest>& requests) {
+  answers->left = requests.size();
+  for (size_t i = 0; i < requests.size(); ++i) {
+    const Result<RequestId> id = answers->engine.submit(std::move(requests[i]), callbacks_of(answers, i));
+    if (!id.ok()) return answers->refuse(refusal_of(id.error()));
+    answers->ids.push_back(*id);
+  }
+  answers->listener.on_accepted();
+  answers->exchange->on_gone([answers] {
+    answers->refused = true;
+    answers->cancel();
+  });
+}
+
+}  // namespace
+
+void answer(Engine& engine, const std::shared_ptr<HttpExchange>& exchange,
+            std::vector<GenerationRequest> requests, AnswerListener listener) {
+  auto answers = std::make_shared<Answers>(Answers{engine, exchange, std::move(listener)});
+  // The network thread submits, so that nothing of an answer can arrive before all are taken.
+  exchange->post([answers = std::move(answers), requests = std::move(requests)]() mutable {
+    submit_all(answers, requests);
+  });
+}
+
+}  // namespace indexshare::server

@@ -1,0 +1,54 @@
+// Forms that the routes of OpenAI share.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/json.h"
+#include "indexshare/engine.h"
+#include "server/call.h"
+#include "server/generation.h"
+
+namespace indexshare::server {
+
+inline constexpr int64_t kMaxChoices = 128;
+
+int64_t seconds_now();
+
+/// "chatcmpl-..." for a prefix "chatcmpl".
+std::string object_id(std::string_view prefix, const HttpExchange& exchange);
+
+/// Tokens, counted over answers.
+struct Usage {
+  int64_t prompt_tokens = 0, cached_tokens = 0, completion_tokens = 0, reasoning_tokens = 0;
+
+  /// `new_prompt`: its prompt has not been counted with another answer to it.
+  void add(const GenerationResult& result, bool new_prompt);
+  Json json() const;
+};
+
+/// {"token", "logprob", "bytes"} of a token, and with "top_logprobs" where it was chosen.
+Json token_json(const Engine& engine, int32_t id, float logprob);
+Json logprob_json(const Engine& engine, int32_t id, const TokenLogprobs& logprobs);
+
+/// The text of a token; where it is only a part of a character, "bytes:\x..".
+std::string token_text(const Engine& engine, int32_t id);
+
+std::string_view openai_finish_reason(FinishReason reason);
+
+/// The fields "stream" and "stream_options".
+struct StreamFields {
+  bool stream = false;
+  bool include_usage = false;
+};
+extern const Field kStreamFields[2];
+void read_stream(FieldReader& fields, StreamFields& stream);
+
+/// Ends a stream of events.
+void end_events(const Call& call);
+
+/// Refuses a request that may have been accepted before; `stream`: it was to be answered by events.
+void refuse(const Call& call, bool stream, const Refusal& refusal);
+
+}  // namespace indexshare::server

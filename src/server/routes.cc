@@ -1,0 +1,41 @@
+#include "server/routes.h"
+
+#include "server/chat_prompt.h"
+#include "server/sampling_fields.h"
+
+namespace indexshare::server {
+
+const std::vector<Route>& all_routes() {
+  static const std::vector<Route> kRoutes = {
+      {.method = "GET",
+       .path = "/health",
+       .about = "200 while the process works",
+       .handle = get_health,
+       .open = true},
+      {.method = "GET",
+       .path = "/ready",
+       .about = "200 while requests are taken, 503 while the server ends",
+       .handle = get_ready,
+       .open = true},
+      {.method = "GET", .path = "/v1/models", .about = "the model that is served", .handle = get_models},
+      {.method = "POST",
+       .path = "/v1/completions",
+       .about = "continues texts (OpenAI)",
+       .handle = post_completions,
+       .fields = {completion_fields(), sampling_fields()},
+       .generates = true},
+      {.method = "POST",
+       .path = "/v1/chat/completions",
+       .about = "answers a conversation (OpenAI)",
+       .handle = post_chat_completions,
+       .fields = {chat_prompt_fields(), chat_completion_fields(), sampling_fields()},
+       .generates = true},
+      {.method = "POST",
+       .path = "/v1/embeddings",
+       .about = "always refused: the model makes no embeddings",
+       .handle = post_embeddings},
+  };
+  return kRoutes;
+}
+
+}  // namespace indexshare::server

@@ -1,0 +1,39 @@
+// The table of routes, from which requests are dispatched and the documents are made.
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "server/fields.h"
+#include "server/refusal.h"
+
+namespace indexshare::server {
+
+struct Call;
+
+struct Route {
+  std::string_view method;  // GET also answers HEAD
+  std::string_view path;
+  std::string_view about;
+  void (*handle)(Call call);
+  std::vector<std::span<const Field>> fields = {};  // of the body
+  Dialect dialect = Dialect::openai;
+  bool open = false;       // needs no key
+  bool generates = false;  // refused while the server drains
+};
+
+const std::vector<Route>& all_routes();
+
+// Handlers, each group in the file that is named.
+void get_health(Call call);  // status.cc
+void get_ready(Call call);
+void get_models(Call call);
+void get_root(Call call);
+void post_completions(Call call);  // completions.cc
+std::span<const Field> completion_fields();
+void post_chat_completions(Call call);  // chat_completions.cc
+std::span<const Field> chat_completion_fields();
+void post_embeddings(Call call);  // status.cc
+
+}  // namespace indexshare::server

@@ -1,0 +1,59 @@
+// What the server answers: routes, keys, and the engine behind them.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json.h"
+#include "indexshare/engine.h"
+#include "server/http.h"
+#include "server/log.h"
+#include "server/refusal.h"
+
+namespace indexshare::server {
+
+struct ServiceOptions {
+  std::string model_name;             // by which clients know the model
+  std::vector<std::string> api_keys;  // any of them opens all but the open routes; none: nothing is locked
+  std::string cors_origin;            // whose pages may ask: an origin, "*" or nobody's
+};
+
+struct Route;
+
+class Service {
+ public:
+  /// Both must outlive the service, and it the server.
+  Service(Engine& engine, ServiceOptions options, const Log& log);
+
+  HttpHandler handler();
+
+  /// From now on what would generate is refused. From any thread.
+  void drain() { draining_ = true; }
+  bool draining() const { return draining_; }
+
+  Engine& engine() { return engine_; }
+  const std::string& model_name() const { return options_.model_name; }
+  int64_t created() const { return created_; }
+
+  /// The headers that pages of other origins need.
+  void add_cors(HttpResponse& response) const;
+
+ private:
+  void handle(const std::shared_ptr<HttpExchange>& exchange);
+  void respond(HttpExchange& exchange, HttpResponse response) const;
+  bool may_pass(const HttpRequest& request) const;
+
+  Engine& engine_;
+  ServiceOptions options_;
+  const Log& log_;
+  int64_t created_;
+  std::atomic<bool> draining_ = false;
+};
+
+/// Whether two texts are equal, in a time that tells nothing but the length of `given`.
+bool equal_in_constant_time(std::string_view given, std::string_view secret);
+
+}  // namespace indexshare::server
