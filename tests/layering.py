@@ -63,7 +63,7 @@ THIRD_PARTY = {
 
 # Operating system headers, and the layers that talk to the operating system.
 SYSTEM = re.compile(r"(arpa|linux|net|netinet|sys)/\w+\.h|(errno|fcntl|poll|pthread|sched|signal|termios|unistd)\.h")
-SYSTEM_LAYERS = {"base", "checkpoint", "cpu", "server", "cli"}  # cpu: it asks for the registers of AMX
+SYSTEM_LAYERS = {"base", "checkpoint", "cpu", "server", "cli", "python"}  # cpu: it asks for the registers of AMX
 
 # Where #if may stand: the backends, and single files with a reason.
 CONDITIONAL_LAYERS = {"cpu", "cuda"}
@@ -105,6 +105,19 @@ def foreign_include_problem(layer, target):
     if SYSTEM.fullmatch(target):
         return "" if layer in SYSTEM_LAYERS else f"only {', '.join(sorted(SYSTEM_LAYERS))} call the system"
     return "a third-party header that tests/layering.py does not assign to a folder"
+
+
+def check_binding(path, root):
+    """Yields the problems of one file of python/binding, which includes its neighbours by their bare names."""
+    src = root / "src"
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        match = INCLUDE.match(line)
+        if not match or (path.parent / match.group(2)).is_file():
+            continue
+        quote, target = match.groups()
+        problem = own_include_problem("python", target, src) if quote == '"' else foreign_include_problem("python", target)
+        if problem:
+            yield f"{path.relative_to(root)}:{number}: includes {target}: {problem}"
 
 
 def check_file(path, src, includes):
@@ -165,6 +178,9 @@ def main():
     src, includes, problems, files = root / "src", {}, [], 0
     for path in sorted(p for p in src.rglob("*") if p.suffix in SOURCES):
         problems += check_file(path, src, includes)
+        files += 1
+    for path in sorted(p for p in (root / "python/binding").rglob("*") if p.suffix in SOURCES):
+        problems += check_binding(path, root)
         files += 1
     for path in sorted((root / "include").rglob("*.h")):
         problems += check_public(path, root)

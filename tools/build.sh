@@ -23,7 +23,8 @@ if [[ $preset != @(fuzz|neon|lint) ]] && [ -n "${CXX:-}" ] && [ -f "$dir/CMakeCa
   used=$(sed -n 's/^CMAKE_CXX_COMPILER:[A-Z]*=//p' "$dir/CMakeCache.txt")
   [ "$used" = "$(command -v "$CXX")" ] || fresh=(--fresh)
 fi
-if [ ! -f "$dir/build.ninja" ] || [ ${#fresh[@]} -gt 0 ]; then
+if [ "$preset" = dev ]; then tools/python.sh; fi
+if [ ! -f "$dir/build.ninja" ] || [ "$dir/build.ninja" -ot CMakePresets.json ] || [ ${#fresh[@]} -gt 0 ]; then
   run_quietly cmake "${fresh[@]}" --preset "$preset"
 fi
 

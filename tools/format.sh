@@ -14,4 +14,4 @@ fi
 
 mode=(-i)
 [ "${1:-}" != --check ] || mode=(--dry-run -Werror)
-find src include tests tools examples -name '*.h' -o -name '*.c' -o -name '*.cc' -o -name '*.cu' | sort | xargs "$tool" "${mode[@]}"
+find src include tests tools examples python/binding -name '*.h' -o -name '*.c' -o -name '*.cc' -o -name '*.cu' | sort | xargs "$tool" "${mode[@]}"

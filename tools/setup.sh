@@ -5,7 +5,7 @@ set -euo pipefail
 
 build="g++ cmake ninja-build pkg-config libfmt-dev nlohmann-json3-dev libcli11-dev libsimdjson-dev
        libpcre2-dev libutf8proc-dev libedit-dev libnuma-dev libxxhash-dev boost"
-test="libgtest-dev liblzma-dev python3 clang clang-format clang-runtime"
+test="libgtest-dev liblzma-dev python3 python3-dev python3-venv clang clang-format clang-runtime"
 lint="clang-tidy"
 if [ "$(uname -m)" != aarch64 ]; then # the NEON kernels are tested under emulation
   test+=" g++-aarch64-linux-gnu qemu-user googletest"

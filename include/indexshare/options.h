@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace indexshare {
@@ -44,6 +45,7 @@ struct EngineOptions {
   std::optional<FloatType> compute;      // none: bf16 for bf16 and fp8 checkpoints, else f32
   std::optional<FloatType> cache_dtype;  // none: as compute
   IndexKeys index_keys = IndexKeys::plain;
+  std::string schedule;  // per layer F or S, as ModelInfo's; empty: the model's own. F where that has F alone
   float latent_norm_eps = 1e-6f;  // of q_a_layernorm and kv_a_layernorm
   int64_t context = 0;  // tokens a sequence may have; 0: max_position_embeddings, or what fits into memory
   int64_t cache_bytes = 0;     // budget of all caches; 0: what fits into memory

@@ -66,7 +66,31 @@ Result<EngineOptions> resolve_options(const EngineOptions& options, const Config
   if (o.context == 0) o.context = config.max_position_embeddings;
   if (!o.compute) o.compute = is_low_precision(weights) ? FloatType::bf16 : FloatType::f32;
   if (!o.cache_dtype) o.cache_dtype = o.compute;
+  o.schedule = config.schedule();
   return o;
+}
+
+Result<void> apply_schedule(const EngineOptions& options, Config& config) {
+  const std::string& schedule = options.schedule;
+  if (schedule.empty()) return {};
+  if (std::ssize(schedule) != config.num_hidden_layers ||
+      schedule.find_first_not_of("FS") != std::string::npos) {
+    return make_error("{}schedule is \"{}\", expected {} letters, F (full) or S (shared) for each layer",
+                      options.prefix, schedule, config.num_hidden_layers);
+  }
+  if (schedule.front() != 'F') {
+    return make_error("{}schedule makes layer 0 a shared layer, but no layer before it has an index to share",
+                      options.prefix);
+  }
+  for (size_t layer = 0; layer < schedule.size(); ++layer) {
+    if (schedule[layer] == 'F' && !config.indexer_full[layer]) {
+      return make_error("{}schedule makes layer {} a full layer, but the model has no indexer there",
+                        options.prefix, layer);
+    }
+  }
+  for (size_t layer = 0; layer < schedule.size(); ++layer)
+    config.indexer_full[layer] = schedule[layer] == 'F';
+  return {};
 }
 
 }  // namespace indexshare

@@ -13,4 +13,8 @@ namespace indexshare {
 Result<EngineOptions> resolve_options(const EngineOptions& options, const Config& config,
                                       const Weights& weights);
 
+/// Gives the configuration the schedule that the options ask for, before weights are bound by it. Layers that
+/// have an indexer may share the index of one before them; no other way round.
+Result<void> apply_schedule(const EngineOptions& options, Config& config);
+
 }  // namespace indexshare

@@ -42,6 +42,7 @@ Result<std::unique_ptr<ModelRunner>> ModelRunner::build(Config config, Weights w
 Result<std::unique_ptr<ModelRunner>> ModelRunner::load(const std::filesystem::path& directory,
                                                        const EngineOptions& options) {
   ASSIGN_OR_RETURN(Config config, load_config(directory));
+  RETURN_IF_ERROR(apply_schedule(options, config));
   ASSIGN_OR_RETURN(GenerationConfig generation_config, load_generation_config(directory, config));
   std::optional<Tokenizer> tokenizer;
   int64_t tokenizer_bytes = 0;
@@ -72,8 +73,8 @@ Result<std::unique_ptr<ModelRunner>> ModelRunner::load(const std::filesystem::pa
 Result<std::string> ModelRunner::fingerprint() const {
   if (checkpoint_ == nullptr) return make_error(ErrorCode::unsupported, "the model was made in memory");
   ASSIGN_OR_RETURN(const std::string print, indexshare::fingerprint(*checkpoint_));
-  return fmt::format("{} compute {} latent-norm-eps {}", print, float_type_name(*options_.compute),
-                     options_.latent_norm_eps);
+  return fmt::format("{} schedule {} compute {} latent-norm-eps {}", print, options_.schedule,
+                     float_type_name(*options_.compute), options_.latent_norm_eps);
 }
 
 void ModelRunner::collect_markers() {

@@ -36,7 +36,7 @@ class ModelRunner {
   static Result<std::unique_ptr<ModelRunner>> load(const std::filesystem::path& directory,
                                                    const EngineOptions& options);
 
-  /// A runner of given weights without text: for benchmarks and tests.
+  /// A runner of given weights without text: for benchmarks and tests. options.schedule is that of `config`.
   static Result<std::unique_ptr<ModelRunner>> create(Config config, Weights weights,
                                                      const EngineOptions& options);
 

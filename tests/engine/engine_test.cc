@@ -414,6 +414,42 @@ TEST(Engine, StopsAtTextsAndShowsThemWhereAsked) {
   EXPECT_EQ(engine->generate(request)->text, whole);  // the text stood before the answer might end
 }
 
+TEST(Engine, RunsUnderAnotherSchedule) {
+  EngineOptions options = small_options();
+  options.schedule = "FSSSSSS";
+  auto shared = load(options);
+  auto engine = load();
+  EXPECT_EQ(engine->info().options.schedule, "FFFSSSF");
+  EXPECT_EQ(shared->info().schedule, "FSSSSSS");
+  EXPECT_LT(shared->info().cache_bytes_per_token, engine->info().cache_bytes_per_token);
+
+  // Longer than index_topk, so that it matters who selects.
+  GenerationRequest request = greedy(random_ids(200, 3), 1);
+  request.sampling.logprobs = 1;
+  EXPECT_NE(shared->generate(request)->logprobs[0].logprob, engine->generate(request)->logprobs[0].logprob);
+
+  // Its caches are not those of the model's own.
+  const TemporaryDirectory directory;
+  const auto file = directory.path() / "session";
+  ASSERT_TRUE(engine->save_session(file, request.prompt).ok());
+  EXPECT_FALSE(shared->restore_session(file).ok());
+}
+
+TEST(Engine, RefusesSchedulesThatTheModelCannotFollow) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"FFF", "schedule is \"FFF\", expected 7 letters, F (full) or S (shared) for each layer"},
+      {"FFFSSSX", "schedule is \"FFFSSSX\", expected 7 letters, F (full) or S (shared) for each layer"},
+      {"SFFSSSF", "schedule makes layer 0 a shared layer, but no layer before it has an index to share"},
+      {"FFFSFSF", "schedule makes layer 4 a full layer, but the model has no indexer there"}};
+  for (const auto& [schedule, sentence] : cases) {
+    EngineOptions options = small_options();
+    options.schedule = schedule;
+    const auto engine = Engine::load(testing::pocket_path(), options);
+    ASSERT_FALSE(engine.ok()) << schedule;
+    EXPECT_EQ(engine.error().message, sentence);
+  }
+}
+
 TEST(Engine, RefusesRequestsThatCannotBeMet) {
   auto engine = load();
   ASSERT_TRUE(engine);

@@ -1,0 +1,33 @@
+"""GLM-5-family models on the CPU, with IndexShare: vLLM's and SGLang's interfaces, and the engine underneath.
+
+    from indexshare import LLM, SamplingParams
+
+    llm = LLM("models/pocket")
+    outputs = llm.chat([{"role": "user", "content": "What is a parrakeet?"}])
+    print(outputs[0].text)
+"""
+
+from __future__ import annotations
+
+from ._core import __version__
+from .async_llm import AsyncLLM
+from .llm import LLM
+from .model import Forward, Model, Tokenizer
+from .outputs import CompletionOutput, Logprob, RequestOutput
+from .sampling import RequestOutputKind, SamplingParams
+from .sglang import Engine
+
+__all__ = [
+    "AsyncLLM",
+    "CompletionOutput",
+    "Engine",
+    "Forward",
+    "LLM",
+    "Logprob",
+    "Model",
+    "RequestOutput",
+    "RequestOutputKind",
+    "SamplingParams",
+    "Tokenizer",
+    "__version__",
+]

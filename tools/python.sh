@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# Makes a virtual environment with what building and testing the Python package needs, and brings it up to
+# date when that changes. Usage: tools/python.sh [DIRECTORY]      default: build/python
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+directory=${1:-build/python}
+requirements=python/requirements.txt
+cmp -s "$requirements" "$directory/requirements.txt" && exit 0
+
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+run_quietly() {
+  "$@" >"$log" 2>&1 && return
+  cat "$log" >&2
+  echo "python.sh: '$*' failed" >&2
+  exit 1
+}
+echo "installing the packages of $requirements into $directory"
+run_quietly python3 -m venv "$directory"
+run_quietly "$directory/bin/python" -m pip install --disable-pip-version-check -r "$requirements"
+cp "$requirements" "$directory/requirements.txt"
