@@ -12,7 +12,7 @@ from typing import Any, Dict
 import numpy as np
 import pytest
 from conftest import POCKET, QUESTION, TINY
-from indexshare import Model
+from indexshare import LLM, Model, SamplingParams
 
 IDS = [4077, 4079, 4082, 510, 364, 258, 500, 292, 1511, 30, 4083, 4085, 4086]
 
@@ -112,10 +112,11 @@ def test_has_a_tokenizer_and_a_template(model: Model) -> None:
 def test_saves_and_restores_sequences(model: Model, tmp_path: pathlib.Path) -> None:
     file = tmp_path / "sequence.session"
     model.save(file, IDS)
-    with Model(POCKET) as other:
-        assert other.restore(file) == IDS
-        assert other.metrics()["pages_kept"] > 0
-        with other.with_schedule("FSSSSSS") as foreign, pytest.raises(ValueError, match="sequence.session"):
+    with LLM(POCKET) as other:
+        assert other.model.restore(file) == IDS
+        (output,) = other.generate([[*IDS, 73]], SamplingParams(max_tokens=1))
+        assert output.num_cached_tokens == len(IDS)
+        with other.model.with_schedule("FSSSSSS") as foreign, pytest.raises(ValueError, match="sequence.session"):
             foreign.restore(file)
     file.write_bytes(file.read_bytes()[:-1])
     with pytest.raises(ValueError, match="sequence.session"):
