@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from typing import Iterator, List
 
 import pytest
@@ -22,9 +23,11 @@ async def outputs_of(llm: AsyncLLM, params: SamplingParams, prompt: str = "What 
 
 
 def test_yields_all_so_far_what_is_new_or_the_end(async_llm: AsyncLLM, llm: LLM) -> None:
-    expected = llm.generate("What is a", SamplingParams(seed=3, max_tokens=12))[0].outputs[0]
+    # Long enough that it does not come in one or two pieces, however late this thread is.
+    long = SamplingParams(seed=3, max_tokens=400, ignore_eos=True)
+    expected = llm.generate("What is a", long)[0].outputs[0]
     for kind in RequestOutputKind:
-        outputs = asyncio.run(outputs_of(async_llm, SamplingParams(seed=3, max_tokens=12, output_kind=kind)))
+        outputs = asyncio.run(outputs_of(async_llm, dataclasses.replace(long, output_kind=kind)))
         assert [output.finished for output in outputs] == [False] * (len(outputs) - 1) + [True]
         texts = [output.text for output in outputs]
         if kind is RequestOutputKind.CUMULATIVE:
