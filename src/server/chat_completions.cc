@@ -3,6 +3,7 @@
 #include "server/chat_prompt.h"
 #include "server/openai.h"
 #include "server/sampling_fields.h"
+#include "text/answer_parser.h"
 
 namespace indexshare::server {
 namespace {
@@ -23,15 +24,22 @@ constexpr Field kFields[] = {
 };
 
 struct Choice {
-  std::string reasoning, content;
+  AnswerParser parser;  // of what follows the reasoning
+  ParsedAnswer answer = {};
   Json logprobs = Json::array();  // not yet told
   FinishReason finish_reason = FinishReason::stop;
+
+  std::string_view openai_finish_reason() const {
+    const bool calls = finish_reason == FinishReason::stop && !answer.calls.empty();
+    return calls ? "tool_calls" : server::openai_finish_reason(finish_reason);
+  }
 };
 
 struct Chat {
   Call call;
   StreamFields stream;
   bool with_logprobs = false;
+  bool parallel_tool_calls = true;
   std::vector<Choice> choices = {};
   Usage usage = {};
   std::string id = {};
@@ -69,19 +77,49 @@ struct Chat {
     if (piece.logprobs && !piece.reasoning) {
       choice.logprobs.push_back(logprob_json(call.engine(), piece.id, *piece.logprobs));
     }
-    (piece.reasoning ? choice.reasoning : choice.content) += piece.text;
-    if (!stream.stream || piece.text.empty()) return;
     if (piece.reasoning) {
-      send_chunk(index, {{"reasoning_content", piece.text}, {"reasoning", piece.text}}, nullptr);
+      tell(index, {AnswerEvent::Kind::reasoning, piece.text});
     } else {
-      send_chunk(index, {{"content", piece.text}}, nullptr);
+      for (const AnswerEvent& event : choice.parser.push(piece.text)) tell(index, event);
     }
   }
 
+  std::string call_id(size_t index, int64_t number) const {
+    return fmt::format("call_{}_{}_{}", call.exchange->request().id, index, number);
+  }
+
+  void tell(size_t index, const AnswerEvent& event) {
+    using Kind = AnswerEvent::Kind;
+    if (event.call > 0 && !parallel_tool_calls) return;
+    if (event.text.empty() && event.kind != Kind::end) return;
+    choices[index].answer.add(event);
+    if (!stream.stream) return;
+    switch (event.kind) {
+      case Kind::reasoning:
+        return send_chunk(index, {{"reasoning_content", event.text}, {"reasoning", event.text}}, nullptr);
+      case Kind::content:
+      case Kind::broken: return send_chunk(index, {{"content", event.text}}, nullptr);
+      case Kind::begin:
+        return send_call(index, {{"index", event.call},
+                                 {"id", call_id(index, event.call)},
+                                 {"type", "function"},
+                                 {"function", {{"name", event.text}, {"arguments", ""}}}});
+      case Kind::arguments:
+        return send_call(index, {{"index", event.call}, {"function", {{"arguments", event.text}}}});
+      case Kind::end: return;
+    }
+  }
+
+  void send_call(size_t index, Json json) {
+    send_chunk(index, {{"tool_calls", Json::array({std::move(json)})}}, nullptr);
+  }
+
   void on_result(size_t index, const GenerationResult& result) {
+    Choice& choice = choices[index];
+    for (const AnswerEvent& event : choice.parser.finish()) tell(index, event);
     usage.add(result, index == 0);
-    choices[index].finish_reason = result.finish_reason;
-    if (stream.stream) send_chunk(index, Json::object(), openai_finish_reason(result.finish_reason));
+    choice.finish_reason = result.finish_reason;
+    if (stream.stream) send_chunk(index, Json::object(), choice.openai_finish_reason());
   }
 
   void on_end() {
@@ -94,16 +132,28 @@ struct Chat {
     end_events(call);
   }
 
+  Json calls_json(size_t index, const std::vector<ParsedAnswer::ToolCall>& calls) const {
+    Json list = Json::array();
+    for (const ParsedAnswer::ToolCall& tool : calls) {
+      list.push_back({{"id", call_id(index, std::ssize(list))},
+                      {"type", "function"},
+                      {"function", {{"name", tool.name}, {"arguments", tool.arguments}}}});
+    }
+    return list;
+  }
+
   Json whole() {
     Json list = Json::array();
     for (size_t i = 0; i < choices.size(); ++i) {
       Choice& choice = choices[i];
-      Json message = {{"role", "assistant"}, {"content", choice.content}};
-      if (!choice.reasoning.empty()) message["reasoning_content"] = message["reasoning"] = choice.reasoning;
+      const ParsedAnswer& answer = choice.answer;
+      Json message = {{"role", "assistant"}, {"content", answer.content}};
+      if (!answer.reasoning.empty()) message["reasoning_content"] = message["reasoning"] = answer.reasoning;
+      if (!answer.calls.empty()) message["tool_calls"] = calls_json(i, answer.calls);
       list.push_back({{"index", i},
                       {"message", std::move(message)},
                       {"logprobs", take_logprobs(choice)},
-                      {"finish_reason", openai_finish_reason(choice.finish_reason)}});
+                      {"finish_reason", choice.openai_finish_reason()}});
     }
     Json json = object("chat.completion", std::move(list));
     json["usage"] = usage.json();
@@ -143,14 +193,17 @@ void post_chat_completions(Call call) {
   fields.read(kFields[top_logprobs], best);
   read_stream(fields, stream);
   read_sampling(fields, request);
-  read_chat_prompt(fields, call.engine(), call.body, request.prompt);
+  ChatPrompt prompt;
+  read_chat_prompt(fields, call.engine(), call.body, prompt);
   if (best > 0 && !with_logprobs) fields.refuse("top_logprobs", "top_logprobs needs logprobs to be true");
   if (fields.refusal()) return call.refuse(*fields.refusal());
 
   if (with_logprobs) request.sampling.logprobs = best;
-  auto chat = std::make_shared<Chat>(Chat{std::move(call), stream, with_logprobs});
+  request.prompt = std::move(prompt.ids);
+  auto chat =
+      std::make_shared<Chat>(Chat{std::move(call), stream, with_logprobs, prompt.parallel_tool_calls});
   chat->id = object_id("chatcmpl", *chat->call.exchange);
-  chat->choices.resize(static_cast<size_t>(count));
+  chat->choices.assign(static_cast<size_t>(count), Choice{AnswerParser(prompt.tools, ReasoningText::none)});
   answer(chat->call.engine(), chat->call.exchange, copies(std::move(request), count), listener_of(chat));
 }
 

@@ -1,89 +1,47 @@
 #include "server/chat_prompt.h"
 
+#include "api/chat_completions.h"
 #include "base/error.h"
 
 namespace indexshare::server {
 namespace {
 
-enum Place : size_t { messages, enable_thinking, reasoning_effort, thinking, chat_template_kwargs, tools };
-
 constexpr Field kFields[] = {
     {"messages", "a list of objects with a role", "the conversation"},
+    {"tools", "a list of tools", "that the answer may call"},
+    {"tool_choice", "auto or none", "whether it may; calls cannot be forced"},
+    {"parallel_tool_calls", "true or false", "false: one call at most"},
     {"enable_thinking", "true or false", "whether the model reasons before it answers"},
     {"reasoning_effort", "max, xhigh, high, medium, low, minimal or none", "how much it reasons"},
     {"thinking", "an object", "type: enabled or disabled, as enable_thinking"},
     {"chat_template_kwargs", "an object", "handed to the model's chat template"},
-    {"tools", "an empty list", "not supported yet"},
+    {"response_format", "an object", "type: text, the only form there is"},
 };
 
-// The content of a message as one text; nothing where it has parts that are no text.
-std::optional<std::string> text_of(const Json& content) {
-  if (content.is_null()) return "";
-  if (content.is_string()) return content.get<std::string>();
-  if (!content.is_array()) return std::nullopt;
-  std::string text;
-  for (const Json& part : content) {
-    const auto type = part.is_object() ? part.find("type") : part.end();
-    const auto own = part.is_object() ? part.find("text") : part.end();
-    if (!part.is_object() || type == part.end() || *type != "text" || own == part.end() ||
-        !own->is_string()) {
-      return std::nullopt;
-    }
-    text += own->get<std::string>();
-  }
-  return text;
+// Errors of the readers of conversations begin with the path of the field: "messages[3].content is ...".
+void refuse(FieldReader& fields, const Error& error) {
+  fields.refuse(error.message.substr(0, error.message.find_first_of(" .[:")), error.message);
 }
 
-Json read_messages(FieldReader& fields) {
-  const Field& field = kFields[messages];
-  const Json* list = fields.find(field.name);
-  if (list == nullptr || !list->is_array() || list->empty()) {
-    fields.refuse(field);
-    return {};
+// What is read, but cannot be met.
+void refuse_what_is_missing(FieldReader& fields, const api::ChatInput& input) {
+  using Kind = api::ToolChoice::Kind;
+  if (input.tool_choice.kind == Kind::required || input.tool_choice.kind == Kind::named) {
+    fields.refuse("tool_choice",
+                  "tool_choice asks for a call, expected auto or none: calls cannot be forced");
   }
-  Json read = Json::array();
-  for (size_t i = 0; i < list->size(); ++i) {
-    Json message = (*list)[i];
-    if (!message.is_object() || !message.contains("role") || !message["role"].is_string()) {
-      fields.refuse(field.name, fmt::format("messages[{}] is no object with a role", i));
-      return {};
-    }
-    const auto text = text_of(message.contains("content") ? message["content"] : Json());
-    if (!text) {
-      fields.refuse(field.name, fmt::format("messages[{}].content is neither a text nor a list of texts", i));
-      return {};
-    }
-    message["content"] = *text;
-    if (message.contains("reasoning") && !message.contains("reasoning_content")) {
-      message["reasoning_content"] = message["reasoning"];
-    }
-    read.push_back(std::move(message));
+  if (input.thinking_budget) {
+    fields.refuse("thinking_token_budget",
+                  "thinking_token_budget, or thinking.budget_tokens, is not supported: max_tokens bounds the "
+                  "whole answer");
   }
-  return read;
-}
-
-void read_thinking(FieldReader& fields, Json& variables) {
-  std::optional<bool> on;
-  if (const Json* object = fields.find(kFields[thinking].name)) {
-    const auto type = object->is_object() ? object->find("type") : object->end();
-    if (!object->is_object() || type == object->end() || (*type != "enabled" && *type != "disabled")) {
-      return fields.refuse("thinking", "thinking.type is not as expected, enabled or disabled");
-    }
-    on = *type == "enabled";
+  const Json* format = fields.find("response_format");
+  if (format == nullptr) return;
+  const auto type = format->is_object() ? format->find("type") : format->end();
+  if (!format->is_object() || type == format->end() || *type != "text") {
+    fields.refuse("response_format",
+                  "response_format asks for another form than text, which is the only one");
   }
-  fields.read(kFields[enable_thinking], on);
-  std::optional<std::string> effort;
-  fields.read(kFields[reasoning_effort], effort);
-  if (effort == "max" || effort == "xhigh") {
-    variables["reasoning_effort"] = "max";
-  } else if (effort == "high" || effort == "medium" || effort == "low") {
-    variables["reasoning_effort"] = "high";
-  } else if (effort == "minimal" || effort == "none") {
-    on = false;
-  } else if (effort) {
-    return fields.refuse(kFields[reasoning_effort]);
-  }
-  if (on) variables["enable_thinking"] = *on;
 }
 
 }  // namespace
@@ -92,28 +50,20 @@ std::span<const Field> chat_prompt_fields() {
   return kFields;
 }
 
-void read_chat_prompt(FieldReader& fields, const Engine& engine, const Json& body,
-                      std::vector<int32_t>& prompt) {
-  Json variables = Json::object();
-  if (const Json* given = fields.find(kFields[chat_template_kwargs].name)) {
-    if (!given->is_object()) return fields.refuse(kFields[chat_template_kwargs]);
-    variables = *given;
-  }
-  if (const auto given = body.find("tools");
-      given != body.end() && !given->is_null() && !(given->is_array() && given->empty())) {
-    return fields.refuse("tools", "tools are not supported");
-  }
-  read_thinking(fields, variables);
-  variables["messages"] = read_messages(fields);
+void read_chat_prompt(FieldReader& fields, const Engine& engine, const Json& body, ChatPrompt& prompt) {
   if (fields.refusal()) return;
   if (!engine.info().has_chat_template) {
     return fields.refuse("messages", "the model has no chat template: use /v1/completions");
   }
-  const Result<std::string> text = engine.render_chat(dump_json(variables));
+  Result<api::ChatInput> input = api::read_chat_completions(body);
+  if (!input.ok()) return refuse(fields, input.error());
+  refuse_what_is_missing(fields, *input);
+  if (fields.refusal()) return;
+  const Result<std::string> text = engine.render_chat(dump_json(input->variables));
   if (!text.ok()) return fields.refuse("messages", text.error().message);
   Result<std::vector<int32_t>> ids = engine.encode(*text);
   if (!ids.ok()) return fields.refuse("messages", ids.error().message);
-  prompt = std::move(*ids);
+  prompt = {std::move(*ids), std::move(input->tools), input->parallel_tool_calls};
 }
 
 }  // namespace indexshare::server

@@ -183,6 +183,44 @@ class Reasoning(TestCase):
                 self.assertEqual(bool(message["content"]), not thinks)
 
 
+class Tools(TestCase):
+    # The bundled model calls no tools: these fields have it say the tokens of <tool_call>lamp</tool_call>, one after
+    # the other, since each is worth nothing once it is out, and then a token that stops.
+    CALL = {"tools": [{"type": "function", "function": {"name": "lamp", "parameters": {"type": "object"}}}],
+            "messages": QUESTION, "temperature": 0, "repetition_penalty": 1e6, "stop_token_ids": [100],
+            "logit_bias": {"4087": 100, "75": 85, "948": 70, "4088": 55, "100": 40}}
+
+    def test_a_call_without_arguments(self):
+        answer = self.post(CHAT, self.CALL)["choices"][0]
+        self.assertEqual(answer["finish_reason"], "tool_calls")
+        self.assertEqual(answer["message"]["content"], "")
+        call = answer["message"]["tool_calls"][0]
+        self.assertEqual((call["type"], call["function"]), ("function", {"name": "lamp", "arguments": "{}"}))
+
+        parts = [c for _, e in self.server.events(CHAT, self.CALL)[:-1] for c in e["choices"]]
+        self.assertEqual(parts[-1]["finish_reason"], "tool_calls")
+        deltas = [d for p in parts for d in p["delta"].get("tool_calls", [])]
+        self.assertEqual((deltas[0]["index"], deltas[0]["type"], deltas[0]["function"]["name"]), (0, "function", "lamp"))
+        self.assertTrue(deltas[0]["id"].startswith("call_"))
+        self.assertEqual("".join(d["function"]["arguments"] for d in deltas), "{}")
+        self.assertEqual("".join(p["delta"].get("content", "") for p in parts), "")
+
+    def test_without_tools_it_is_text(self):
+        for fields in [{"tools": None}, {"tool_choice": "none"}]:
+            answer = self.post(CHAT, {**self.CALL, **fields})["choices"][0]
+            self.assertEqual((answer["message"]["content"], answer["finish_reason"]),
+                             ("<tool_call>lamp</tool_call>", "stop"))
+
+    def test_refuses_what_it_cannot_force(self):
+        for field, value in [("tool_choice", "required"), ("tool_choice", {"type": "function", "function": {"name": "lamp"}}),
+                             ("tool_choice", "perhaps"), ("tools", [{"type": "web_search"}]), ("tools", 5),
+                             ("thinking_token_budget", 5), ("response_format", {"type": "json_object"}),
+                             ("response_format", 1)]:
+            with self.subTest(field=field, value=value):
+                self.refused(400, field, CHAT, {**self.CALL, field: value}, field=field)
+        self.post(CHAT, {**self.CALL, "response_format": {"type": "text"}, "tool_choice": "auto"})
+
+
 class Models(TestCase):
     def test_lists_the_model(self):
         status, _, text = self.server.request("GET", "/v1/models")
