@@ -3,19 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "text/overlap.h"
+
 namespace indexshare {
-namespace {
-
-// The length of the longest end of `text` that `stop` begins with.
-size_t overlap(std::string_view text, std::string_view stop) {
-  for (size_t n = std::min(text.size(), stop.size() - 1); n > 0; --n) {
-    if (text.ends_with(stop.substr(0, n))) return n;
-  }
-  return 0;
-}
-
-}  // namespace
-
 std::string StopMatcher::push(std::string_view text) {
   if (stopped_) return {};
   held_ += text;

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "text/overlap.h"
 
 namespace indexshare {
 namespace {
@@ -76,14 +77,6 @@ JsonTypes types_beginning_with(char c) {
     case 'n': return kNullType;
     default: return c == '-' || (c >= '0' && c <= '9') ? kIntegerType | kNumberType : 0;
   }
-}
-
-// How many bytes at the end of `text` may be the beginning of `tag`.
-size_t begun(std::string_view text, std::string_view tag) {
-  for (size_t n = std::min(text.size(), tag.size() - 1); n > 0; --n) {
-    if (text.ends_with(tag.substr(0, n))) return n;
-  }
-  return 0;
 }
 
 }  // namespace
@@ -355,7 +348,7 @@ std::string_view AnswerParser::take_before(std::string_view tag, size_t limit) {
   // Nothing is searched that is not taken as well.
   const std::string_view text = rest_.substr(0, std::min(rest_.size(), limit) + tag.size());
   const size_t found = text.find(tag);
-  return take(std::min(limit, found != std::string_view::npos ? found : text.size() - begun(text, tag)));
+  return take(std::min(limit, found != std::string_view::npos ? found : text.size() - overlap(text, tag)));
 }
 
 void ParsedAnswer::add(const AnswerEvent& event) {
