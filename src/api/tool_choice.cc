@@ -35,7 +35,7 @@ Result<void> read_tools(const RequestValue& body, ChatInput& input) {
   if (const auto given = body.find("tools")) {
     ASSIGN_OR_RETURN(tools, openai_tools(given->json(), given->path()));
   }
-  ASSIGN_OR_RETURN(input.tools, ToolSchemas::parse(tools));
+  input.tools = ToolSchemas(tools);
   ASSIGN_OR_RETURN(const std::optional<bool> parallel, body.find_boolean("parallel_tool_calls"));
   input.parallel_tool_calls = parallel.value_or(true);
 

@@ -192,13 +192,11 @@ Result<Json> openai_tools(const Json& tools, std::string_view where) {
   return result;
 }
 
-Result<ToolSchemas> ToolSchemas::parse(const Json& tools, std::string_view where) {
-  ASSIGN_OR_RETURN(const Json functions, openai_tools(tools, where));
-  ToolSchemas schemas;
+ToolSchemas::ToolSchemas(const Json& tools) {
   size_t steps = kMaxSteps;
-  for (const Json& tool : functions) {
+  for (const Json& tool : tools) {
     const Json& function = tool["function"];
-    Arguments& arguments = schemas.tools_[function["name"].get<std::string>()];
+    Arguments& arguments = tools_[function["name"].get<std::string>()];
     const Json* parameters = find(function, "parameters");
     if (parameters == nullptr) continue;
     SchemaReader reader(*parameters, steps);
@@ -209,7 +207,6 @@ Result<ToolSchemas> ToolSchemas::parse(const Json& tools, std::string_view where
       arguments.others = reader.types(*others);
     }
   }
-  return schemas;
 }
 
 JsonTypes ToolSchemas::types(std::string_view tool, std::string_view argument) const {

@@ -32,8 +32,9 @@ Result<Json> openai_tools(const Json& tools, std::string_view where = "tools");
 /// What the schemas of tools say of the types of their arguments; no tools as a default.
 class ToolSchemas {
  public:
-  /// Any form that openai_tools() reads.
-  static Result<ToolSchemas> parse(const Json& tools, std::string_view where = "tools");
+  ToolSchemas() = default;
+  /// Of tools as openai_tools() gives them.
+  explicit ToolSchemas(const Json& tools);
 
   bool empty() const { return tools_.empty(); }
   bool contains(std::string_view tool) const { return tools_.contains(tool); }

@@ -16,10 +16,11 @@ namespace {
 using namespace indexshare;
 
 const ToolSchemas& tools() {
-  static const ToolSchemas kSchemas = *ToolSchemas::parse(*parse_json(R"([{"name": "f", "input_schema": {
+  static const ToolSchemas kSchemas =
+      ToolSchemas(*openai_tools(*parse_json(R"([{"name": "f", "input_schema": {
     "properties": {"s": {"type": "string"}, "i": {"type": "integer"}, "n": {"type": ["string", "null"]},
     "o": {"type": "object"}}}}])",
-                                                                      "tools"));
+                                            "tools")));
   return kSchemas;
 }
 

@@ -23,7 +23,7 @@ constexpr std::string_view kTools = R"([
   {"name": "now"}])";
 
 const ToolSchemas& tools() {
-  static const ToolSchemas kSchemas = *ToolSchemas::parse(*parse_json(kTools, "tools"));
+  static const ToolSchemas kSchemas = ToolSchemas(*openai_tools(*parse_json(kTools, "tools")));
   return kSchemas;
 }
 

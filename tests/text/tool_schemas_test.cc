@@ -17,7 +17,7 @@ std::string openai(std::string_view tools) {
 // The types of the argument "a" of a tool with these parameters.
 JsonTypes types(std::string_view parameters) {
   const Json tools = Json::array({{{"name", "f"}, {"input_schema", *parse_json(parameters, "test")}}});
-  return ToolSchemas::parse(tools)->types("f", "a");
+  return ToolSchemas(*openai_tools(tools)).types("f", "a");
 }
 
 JsonTypes types_of_schema(std::string_view schema) {
