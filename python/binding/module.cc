@@ -9,6 +9,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,7 @@
 #include "errors.h"
 #include "indexshare/engine.h"
 #include "study.h"
+#include "text/reasoning_effort.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -303,6 +305,13 @@ NB_MODULE(_core, m) {
   nanobind::set_leak_warnings(false);  // whoever leaves with requests running has done nothing wrong
   m.attr("__version__") = INDEXSHARE_VERSION;
   m.attr("MAX_LOGPROBS") = indexshare::kMaxLogprobs;
+  m.def(
+      "effort_for_template",
+      [](const std::string& word) {
+        const auto effort = indexshare::effort_for_template(word);
+        return effort ? std::optional<std::string>(*effort) : std::nullopt;
+      },
+      nanobind::arg("word"));
   bind_options(m);
   bind_request(m);
   bind_answer(m);

@@ -5,6 +5,9 @@ from typing import Any, Dict, List, Optional, Tuple
 __version__: str
 MAX_LOGPROBS: int
 
+def effort_for_template(word: str) -> Optional[str]:
+    """"max" or "high", "" for no reasoning; None for a word that is no effort."""
+
 class Options:
     """How an engine is set up; see Model for what each field says. Setters raise TypeError and ValueError."""
 

@@ -290,21 +290,12 @@ def _plain_call(call: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**call, "function": function} if "function" in call else function
 
 
-# Z.ai's own mapping of what clients ask for.
-_EFFORTS: Mapping[str, Mapping[str, Any]] = {
-    "max": {"enable_thinking": True, "reasoning_effort": "max"},
-    "xhigh": {"enable_thinking": True, "reasoning_effort": "max"},
-    "high": {"enable_thinking": True, "reasoning_effort": "high"},
-    "medium": {"enable_thinking": True, "reasoning_effort": "high"},
-    "low": {"enable_thinking": True, "reasoning_effort": "high"},
-    "minimal": {"enable_thinking": False},
-    "none": {"enable_thinking": False},
-}
-
-
 def _effort(effort: object) -> Mapping[str, Any]:
     if effort is None:
         return {}
-    if not isinstance(effort, str) or effort not in _EFFORTS:
-        raise ValueError(f"reasoning_effort is {effort!r}, expected one of {', '.join(_EFFORTS)}")
-    return _EFFORTS[effort]
+    level = _core.effort_for_template(effort) if isinstance(effort, str) else None
+    if level is None:
+        raise ValueError(
+            f"reasoning_effort is {effort!r}, expected one of max, xhigh, high, medium, low, minimal, none"
+        )
+    return {"enable_thinking": True, "reasoning_effort": level} if level else {"enable_thinking": False}

@@ -3,6 +3,8 @@
 #include <optional>
 #include <string>
 
+#include "text/reasoning_effort.h"
+
 namespace indexshare::api {
 namespace {
 
@@ -22,14 +24,9 @@ void set(std::optional<T>& target, std::optional<T> value) {
 
 Result<void> read_effort(const std::optional<RequestValue>& effort, Wishes& wishes) {
   if (!effort) return {};
-  const Json& name = effort->json();
-  if (name == "max" || name == "xhigh") {
-    wishes.effort = "max";
-  } else if (name == "high" || name == "medium" || name == "low") {
-    wishes.effort = "high";
-  } else if (name == "minimal" || name == "none") {
-    wishes.effort = "";
-  } else {
+  const Json& word = effort->json();
+  if (word.is_string()) wishes.effort = effort_for_template(word.get_ref<const std::string&>());
+  if (!word.is_string() || !wishes.effort) {
     return effort->unexpected("one of max, xhigh, high, medium, low, minimal and none");
   }
   return {};

@@ -9,6 +9,7 @@
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/units.h"
+#include "text/reasoning_effort.h"
 
 namespace indexshare::cli {
 namespace {
@@ -69,14 +70,6 @@ CLI::Option* add_number(CLI::App& command, const char* flag, T& target, float mi
   return add_value(command, flag, target, "X", help, [min, max](const char* name, const std::string& text) {
     return parse_number(name, text, min, max);
   });
-}
-
-// Z.ai's own mapping of what clients ask for; nothing: no thinking.
-std::optional<std::string> effort_for_template(std::string_view flag, std::string_view text) {
-  if (text == "max" || text == "xhigh") return "max";
-  if (text == "high" || text == "medium" || text == "low") return "high";
-  if (text == "minimal" || text == "none") return std::nullopt;
-  refuse_value(flag, text, "max, xhigh, high, medium, low, minimal or none");
 }
 
 }  // namespace
@@ -273,8 +266,11 @@ void add_chat_flags(CLI::App& command, ChatFlags& flags) {
   CLI::Option* effort = command.add_option_function<std::string>(
       "--reasoning-effort",
       [&flags](const std::string& text) {
-        flags.reasoning_effort = effort_for_template("--reasoning-effort", text);
-        flags.enable_thinking = flags.reasoning_effort.has_value();
+        const auto level = effort_for_template(text);
+        if (!level)
+          refuse_value("--reasoning-effort", text, "max, xhigh, high, medium, low, minimal or none");
+        flags.enable_thinking = !level->empty();
+        flags.reasoning_effort = level->empty() ? std::nullopt : std::optional<std::string>(*level);
       },
       "max or xhigh; high, medium or low; minimal or none (no reasoning)");
   on->excludes(off)->group(kGroup);
