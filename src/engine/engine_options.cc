@@ -1,6 +1,9 @@
 #include "engine/engine_options.h"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "base/numa.h"
@@ -71,25 +74,23 @@ Result<EngineOptions> resolve_options(const EngineOptions& options, const Config
 }
 
 Result<void> apply_schedule(const EngineOptions& options, Config& config) {
-  const std::string& schedule = options.schedule;
-  if (schedule.empty()) return {};
-  if (std::ssize(schedule) != config.num_hidden_layers ||
-      schedule.find_first_not_of("FS") != std::string::npos) {
+  if (options.schedule.empty()) return {};
+  std::optional<std::vector<bool>> full = schedule_of(options.schedule, config.num_hidden_layers);
+  if (!full) {
     return make_error("{}schedule is \"{}\", expected {} letters, F (full) or S (shared) for each layer",
-                      options.prefix, schedule, config.num_hidden_layers);
+                      options.prefix, options.schedule, config.num_hidden_layers);
   }
-  if (schedule.front() != 'F') {
+  if (!full->front()) {
     return make_error("{}schedule makes layer 0 a shared layer, but no layer before it has an index to share",
                       options.prefix);
   }
-  for (size_t layer = 0; layer < schedule.size(); ++layer) {
-    if (schedule[layer] == 'F' && !config.indexer_full[layer]) {
+  for (size_t layer = 0; layer < full->size(); ++layer) {
+    if ((*full)[layer] && !config.indexer_full[layer]) {
       return make_error("{}schedule makes layer {} a full layer, but the model has no indexer there",
                         options.prefix, layer);
     }
   }
-  for (size_t layer = 0; layer < schedule.size(); ++layer)
-    config.indexer_full[layer] = schedule[layer] == 'F';
+  config.indexer_full = std::move(*full);
   return {};
 }
 

@@ -70,12 +70,9 @@ void read_schedule(JsonFields& fields, Config& config) {
     rule = "index_topk_pattern";
     const SortedJson* pattern = fields.find(rule);
     if (pattern != nullptr && pattern->is_string()) {
-      const auto& letters = pattern->get_ref<const std::string&>();
-      if (std::ssize(letters) != layers || letters.find_first_not_of("FS") != std::string::npos) {
+      full = schedule_of(pattern->get_ref<const std::string&>(), layers);
+      if (!full)
         fields.refuse(rule, fmt::format("{} letters, F (full) or S (shared) for each layer", layers));
-      }
-      full.emplace();
-      for (const char letter : letters) full->push_back(letter == 'F');
     } else {
       full = fields.optional_choices(rule, layers, "full", "shared");
     }
@@ -226,6 +223,14 @@ std::string Config::schedule() const {
   std::string letters;
   for (const bool full : indexer_full) letters += full ? 'F' : 'S';
   return letters;
+}
+
+std::optional<std::vector<bool>> schedule_of(std::string_view letters, int64_t layers) {
+  if (std::ssize(letters) != layers || letters.find_first_not_of("FS") != std::string_view::npos)
+    return std::nullopt;
+  std::vector<bool> full;
+  for (const char letter : letters) full.push_back(letter == 'F');
+  return full;
 }
 
 Result<Config> parse_config(const SortedJson& json, std::string_view source) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -65,6 +66,9 @@ struct Config {
 
   bool operator==(const Config&) const = default;
 };
+
+/// A schedule of "FFFSSSF" as Config::indexer_full; nothing unless it is a letter F or S for each layer.
+std::optional<std::vector<bool>> schedule_of(std::string_view letters, int64_t layers);
 
 /// Reads a parsed config.json; `source` names it in errors.
 Result<Config> parse_config(const SortedJson& json, std::string_view source);
