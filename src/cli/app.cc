@@ -87,6 +87,10 @@ void refuse_usage(const std::string& sentence) {
   throw CLI::ValidationError(sentence, CLI::ExitCodes::ValidationError);
 }
 
+void refuse_value(std::string_view flag, std::string_view text, std::string_view expected) {
+  refuse_usage(fmt::format("{} is \"{}\", expected {}", flag, text, expected));
+}
+
 int run_app(std::span<const Command> commands, int argc, const char* const* argv) {
   std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an error of the write instead
   std::signal(SIGXFSZ, SIG_IGN);  // so is a file that grows past its limit

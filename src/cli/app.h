@@ -36,6 +36,8 @@ struct Command {
 /// Ends the reading of the arguments with a sentence about what is wrong with them (exit code 2). For the
 /// callbacks that CLI11 runs meanwhile; no action calls it.
 [[noreturn]] void refuse_usage(const std::string& sentence);
+/// The value of a flag: `flag` is "`text`", expected `expected`.
+[[noreturn]] void refuse_value(std::string_view flag, std::string_view text, std::string_view expected);
 
 int run_app(std::span<const Command> commands, int argc, const char* const* argv);
 

@@ -71,8 +71,7 @@ std::vector<int> parse_threads(std::string_view flag, std::string_view text) {
 std::vector<std::string> parse_patterns(std::string_view flag, std::string_view text) {
   return parse_list(flag, text, [&](std::string_view item) {
     if (item.empty() || item.find_first_not_of("FS") != std::string_view::npos || item[0] != 'F') {
-      refuse_usage(fmt::format("{} is \"{}\", expected F (full) and S (shared), beginning with F: \"FSSS\"",
-                               flag, item));
+      refuse_value(flag, item, "F (full) and S (shared), beginning with F: \"FSSS\"");
     }
     return std::string(item);
   });

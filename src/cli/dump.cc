@@ -43,8 +43,8 @@ std::vector<std::string> parse_names(const char* flag, const std::string& text) 
   std::vector<std::string> names;
   for (const std::string& name : CLI::detail::split(text, ',')) {
     if (std::find(std::begin(kNames), std::end(kNames), name) == std::end(kNames)) {
-      refuse_usage(fmt::format("{} is \"{}\", expected names from {}, with commas between them", flag, text,
-                               fmt::join(kNames, ", ")));
+      refuse_value(flag, text,
+                   fmt::format("names from {}, with commas between them", fmt::join(kNames, ", ")));
     }
     names.push_back(name);
   }

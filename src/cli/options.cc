@@ -28,10 +28,6 @@ std::optional<T> number_of(std::string_view text) {
   return value;
 }
 
-[[noreturn]] void refuse_value(std::string_view flag, std::string_view text, std::string_view expected) {
-  refuse_usage(fmt::format("{} is \"{}\", expected {}", flag, text, expected));
-}
-
 std::string range_text(std::string_view kind, auto min, auto max, auto unbounded) {
   return max == unbounded ? fmt::format("a {} of at least {}", kind, min)
                           : fmt::format("a {} from {} to {}", kind, min, max);

@@ -129,16 +129,13 @@ Action add_serve(CLI::App& command) {
   add_value(command, "--max-request", options->http.max_body_bytes, "SIZE",
             "largest body of a request (default: 64M)", parse_size)
       ->group(kGroup);
-  add_value(
-      command, "--log-level", options->log_level, "LEVEL",
-      "debug, info, warning, error or off (default: info)",
-      [](std::string_view flag, std::string_view text) {
-        const auto level = server::find_log_level(text);
-        if (!level) {
-          refuse_usage(fmt::format("{} is \"{}\", expected debug, info, warning, error or off", flag, text));
-        }
-        return *level;
-      })
+  add_value(command, "--log-level", options->log_level, "LEVEL",
+            "debug, info, warning, error or off (default: info)",
+            [](std::string_view flag, std::string_view text) {
+              const auto level = server::find_log_level(text);
+              if (!level) refuse_value(flag, text, "debug, info, warning, error or off");
+              return *level;
+            })
       ->group(kGroup);
   add_engine_flags(command, options->engine);
   return [options] { return serve(*options); };

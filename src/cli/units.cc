@@ -18,9 +18,8 @@ int64_t parse_tokens(std::string_view flag, std::string_view text, int64_t min, 
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   if (error != std::errc() || end != digits.data() + digits.size() || value < 0 || value > max / unit ||
       value * unit < min) {
-    refuse_usage(
-        fmt::format("{} is \"{}\", expected a number of tokens from {} to {}, such as 131072, 128K or 1M",
-                    flag, text, min, max));
+    refuse_value(flag, text,
+                 fmt::format("a number of tokens from {} to {}, such as 131072, 128K or 1M", min, max));
   }
   return value * unit;
 }
