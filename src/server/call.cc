@@ -9,8 +9,7 @@ void Call::respond(const Json& json) const {
 }
 
 void Call::respond(HttpResponse response) const {
-  service.add_cors(response);
-  exchange->respond(std::move(response));
+  service.respond(*exchange, std::move(response));
 }
 
 void Call::refuse(const Refusal& refusal) const {

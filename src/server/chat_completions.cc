@@ -8,8 +8,6 @@
 namespace indexshare::server {
 namespace {
 
-constexpr double kMaxTokens = 0x1p40;
-
 enum Place : size_t { model, max_completion_tokens, max_tokens, n, logprobs, top_logprobs };
 
 constexpr Field kFields[] = {
@@ -35,29 +33,18 @@ struct Choice {
   }
 };
 
-struct Chat {
-  Call call;
-  StreamFields stream;
+constexpr std::string_view kChunk = "chat.completion.chunk";
+
+struct Chat : OpenAiAnswer {
   bool with_logprobs = false;
   bool parallel_tool_calls = true;
   std::vector<Choice> choices = {};
-  Usage usage = {};
-  std::string id = {};
-  int64_t created = seconds_now();
-
-  Json object(std::string_view type, Json choice_list) const {
-    return {{"id", id},
-            {"object", type},
-            {"created", created},
-            {"model", call.service.model_name()},
-            {"choices", std::move(choice_list)}};
-  }
 
   void send_chunk(size_t index, Json delta, Json finish_reason) {
     Choice& choice = choices[index];
     Json json = {{"index", index}, {"delta", std::move(delta)}, {"finish_reason", std::move(finish_reason)}};
     json["logprobs"] = take_logprobs(choice);
-    call.send_event("", dump_json(object("chat.completion.chunk", Json::array({std::move(json)}))));
+    send(object(kChunk, Json::array({std::move(json)})));
   }
 
   Json take_logprobs(Choice& choice) const {
@@ -123,13 +110,11 @@ struct Chat {
   }
 
   void on_end() {
-    if (!stream.stream) return call.respond(whole());
-    if (stream.include_usage) {
-      Json json = object("chat.completion.chunk", Json::array());
-      json["usage"] = usage.json();
-      call.send_event("", dump_json(json));
+    if (stream.stream) {
+      end_events(kChunk);
+    } else {
+      respond("chat.completion", whole_choices());
     }
-    end_events(call);
   }
 
   Json calls_json(size_t index, const std::vector<ParsedAnswer::ToolCall>& calls) const {
@@ -142,7 +127,7 @@ struct Chat {
     return list;
   }
 
-  Json whole() {
+  Json whole_choices() {
     Json list = Json::array();
     for (size_t i = 0; i < choices.size(); ++i) {
       Choice& choice = choices[i];
@@ -155,9 +140,7 @@ struct Chat {
                       {"logprobs", take_logprobs(choice)},
                       {"finish_reason", choice.openai_finish_reason()}});
     }
-    Json json = object("chat.completion", std::move(list));
-    json["usage"] = usage.json();
-    return json;
+    return list;
   }
 };
 
@@ -200,9 +183,8 @@ void post_chat_completions(Call call) {
 
   if (with_logprobs) request.sampling.logprobs = best;
   request.prompt = std::move(prompt.ids);
-  auto chat =
-      std::make_shared<Chat>(Chat{std::move(call), stream, with_logprobs, prompt.parallel_tool_calls});
-  chat->id = object_id("chatcmpl", *chat->call.exchange);
+  auto chat = std::make_shared<Chat>(
+      Chat{{std::move(call), stream, "chatcmpl"}, with_logprobs, prompt.parallel_tool_calls});
   chat->choices.assign(static_cast<size_t>(count), Choice{AnswerParser(prompt.tools, ReasoningText::none)});
   answer(chat->call.engine(), chat->call.exchange, copies(std::move(request), count), listener_of(chat));
 }

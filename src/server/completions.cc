@@ -6,7 +6,6 @@
 namespace indexshare::server {
 namespace {
 
-constexpr double kMaxTokens = 0x1p40;
 constexpr int64_t kDefaultMaxTokens = 16;  // as OpenAI's own
 constexpr size_t kMaxAnswers = 1024;       // to one request
 
@@ -27,12 +26,8 @@ constexpr Field kFields[] = {
 
 using Prompts = std::vector<std::vector<int32_t>>;
 
-bool is_id(const Json& value) {
-  return value.is_number_unsigned() && value.get<uint64_t>() <= uint64_t{std::numeric_limits<int32_t>::max()};
-}
-
 bool is_list_of_ids(const Json& value) {
-  return value.is_array() && !value.empty() && std::all_of(value.begin(), value.end(), is_id);
+  return value.is_array() && !value.empty() && std::all_of(value.begin(), value.end(), is_token_id);
 }
 
 // One prompt; false where it is of no form that a prompt may have.
@@ -116,23 +111,12 @@ struct Choice {
   Json json = {};           // once it has ended
 };
 
-struct Completion {
-  Call call;
-  StreamFields stream;
+constexpr std::string_view kObject = "text_completion";
+
+struct Completion : OpenAiAnswer {
   int64_t n = 1;
   bool echo = false, with_logprobs = false;
   std::vector<Choice> choices = {};
-  Usage usage = {};
-  std::string id = {};
-  int64_t created = seconds_now();
-
-  Json object(Json choice_list) const {
-    return {{"id", id},
-            {"object", "text_completion"},
-            {"created", created},
-            {"model", call.service.model_name()},
-            {"choices", std::move(choice_list)}};
-  }
 
   Json choice_json(size_t index, std::string text, Json finish_reason) {
     Choice& choice = choices[index];
@@ -153,8 +137,6 @@ struct Completion {
     return text.ok() ? std::move(*text) : std::string();
   }
 
-  void send(Json json) const { call.send_event("", dump_json(json)); }
-
   /// The log-probabilities of an echoed prompt are known once it has been read, that is with the result.
   bool live() const { return stream.stream && !(echo && with_logprobs); }
 
@@ -170,7 +152,7 @@ struct Completion {
     }
     if (piece.text.empty() && choice.logprobs.empty()) return;
     const std::string before = echoed(index, {});
-    send(object(Json::array({choice_json(index, before + piece.text, nullptr)})));
+    send(object(kObject, Json::array({choice_json(index, before + piece.text, nullptr)})));
   }
 
   void on_result(size_t index, const GenerationResult& result) {
@@ -183,26 +165,17 @@ struct Completion {
     }
     Json json = choice_json(index, before + choice.text, openai_finish_reason(result.finish_reason));
     if (stream.stream) {
-      send(object(Json::array({std::move(json)})));
+      send(object(kObject, Json::array({std::move(json)})));
     } else {
       choice.json = std::move(json);
     }
   }
 
   void on_end() {
-    if (!stream.stream) {
-      Json list = Json::array();
-      for (Choice& choice : choices) list.push_back(std::move(choice.json));
-      Json json = object(std::move(list));
-      json["usage"] = usage.json();
-      return call.respond(json);
-    }
-    if (stream.include_usage) {
-      Json json = object(Json::array());
-      json["usage"] = usage.json();
-      send(std::move(json));
-    }
-    end_events(call);
+    if (stream.stream) return end_events(kObject);
+    Json list = Json::array();
+    for (Choice& choice : choices) list.push_back(std::move(choice.json));
+    respond(kObject, std::move(list));
   }
 };
 
@@ -261,9 +234,8 @@ void post_completions(Call call) {
 
   if (with_prompt && request.sampling.logprobs) request.prompt_logprobs = request.sampling.logprobs;
   const Engine& engine = call.engine();
-  auto completion = std::make_shared<Completion>(
-      Completion{std::move(call), stream, count, with_prompt, request.sampling.logprobs.has_value()});
-  completion->id = object_id("cmpl", *completion->call.exchange);
+  auto completion = std::make_shared<Completion>(Completion{
+      {std::move(call), stream, "cmpl"}, count, with_prompt, request.sampling.logprobs.has_value()});
   std::vector<GenerationRequest> requests;
   for (std::vector<int32_t>& ids : prompts) {
     request.prompt = ids;

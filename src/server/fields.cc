@@ -23,6 +23,10 @@ std::string shown(const Json& value) {
   return whole + "...";
 }
 
+bool is_token_id(const Json& value) {
+  return value.is_number_unsigned() && value.get<uint64_t>() <= uint64_t{std::numeric_limits<int32_t>::max()};
+}
+
 const Json* FieldReader::find(std::string_view name) const {
   const auto field = object_->find(name);
   return field == object_->end() || field->is_null() ? nullptr : &*field;

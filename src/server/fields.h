@@ -62,6 +62,9 @@ class FieldReader {
   std::optional<Refusal> refusal_;
 };
 
+/// Whether it may be a token's: the engine knows which there are.
+bool is_token_id(const Json& value);
+
 /// A value as an error shows it: short, on one line.
 std::string shown(const Json& value);
 

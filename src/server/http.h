@@ -125,9 +125,10 @@ class HttpServer {
   ~HttpServer();
 
   uint16_t port() const;
-  int64_t connections() const;
 
-  /// SIGINT and SIGTERM: the first one calls `on_drain` and drains, the second one stops. Before run().
+  /// SIGINT and SIGTERM. The first one calls `on_drain` and drains: what is being answered still is, then the
+  /// connections are closed, and once none is left run() returns. New requests are still handled until then:
+  /// it is for the handler to refuse them. The second one stops. Before run().
   void handle_signals(std::function<void()> on_drain);
 
   /// From now on clients can connect; they are answered once run() is called.
@@ -135,14 +136,8 @@ class HttpServer {
 
   enum class End : uint8_t { drained, stopped };
 
-  /// Serves, after listen(), until a drain has ended or stop() is called; then every client is gone.
+  /// Serves, after listen(), until signals end it; then every client is gone.
   End run(HttpHandler handler);
-
-  /// From any thread. drain(): what is being answered still is, then the connections are closed, and once
-  /// none is left run() returns. New requests are still handled until then: it is for the handler to refuse
-  /// them.
-  void drain();
-  void stop();
 
  private:
   explicit HttpServer(std::unique_ptr<HttpNetwork> network);

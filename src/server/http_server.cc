@@ -2,7 +2,6 @@
 // one network thread; handlers run on a few others and come back through post().
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <boost/asio/bind_executor.hpp>
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/io_context.hpp>
@@ -93,10 +92,6 @@ class HttpNetwork {
   Result<void> listen();
   HttpServer::End run(HttpHandler handler);
   void handle_signals(std::function<void()> on_drain);
-  void drain();
-  void stop() {
-    asio::post(io_, [this] { end(HttpServer::End::stopped); });
-  }
 
   // For connections and exchanges.
   void start_exchange(std::shared_ptr<HttpExchange> exchange);
@@ -114,7 +109,6 @@ class HttpNetwork {
   asio::io_context& io() { return io_; }
 
   uint16_t port() const { return port_; }
-  int64_t connections() const { return connection_count_; }
 
  private:
   Error cannot_listen(const SystemError& error) const;
@@ -136,7 +130,6 @@ class HttpNetwork {
   asio::steady_timer retry_{io_};
   asio::signal_set signals_{io_};
   std::set<std::shared_ptr<HttpConnection>> connections_;
-  std::atomic<int64_t> connection_count_ = 0;
   uint16_t port_ = 0;
   uint32_t id_prefix_ = std::random_device{}(), ids_ = 0;
   bool draining_ = false;
@@ -577,8 +570,7 @@ void HttpNetwork::accept() {
 void HttpNetwork::take(tcp::socket socket) {
   const auto connection = std::make_shared<HttpConnection>(*this, std::move(socket));
   connections_.insert(connection);
-  connection_count_ = std::ssize(connections_);
-  if (connection_count_ > options_.max_connections) {
+  if (std::ssize(connections_) > options_.max_connections) {
     connection->refuse(503, "", fmt::format("{} connections are open already", options_.max_connections));
   } else {
     connection->start();
@@ -587,7 +579,6 @@ void HttpNetwork::take(tcp::socket socket) {
 
 void HttpNetwork::remove(const std::shared_ptr<HttpConnection>& connection) {
   connections_.erase(connection);
-  connection_count_ = std::ssize(connections_);
   end_if_drained();
 }
 
@@ -619,10 +610,6 @@ void HttpNetwork::wait_for_signal() {
   });
 }
 
-void HttpNetwork::drain() {
-  asio::post(io_, [this] { begin_drain(); });
-}
-
 void HttpNetwork::begin_drain() {
   draining_ = true;
   for (const auto open = connections_; const auto& connection : open) {
@@ -652,9 +639,6 @@ Result<HttpServer> HttpServer::bind(const HttpOptions& options) {
 uint16_t HttpServer::port() const {
   return network_->port();
 }
-int64_t HttpServer::connections() const {
-  return network_->connections();
-}
 void HttpServer::handle_signals(std::function<void()> on_drain) {
   network_->handle_signals(std::move(on_drain));
 }
@@ -663,12 +647,6 @@ Result<void> HttpServer::listen() {
 }
 HttpServer::End HttpServer::run(HttpHandler handler) {
   return network_->run(std::move(handler));
-}
-void HttpServer::drain() {
-  network_->drain();
-}
-void HttpServer::stop() {
-  network_->stop();
 }
 
 }  // namespace indexshare::server

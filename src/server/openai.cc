@@ -1,7 +1,5 @@
 #include "server/openai.h"
 
-#include <chrono>
-
 #include "base/error.h"
 #include "text/utf8.h"
 
@@ -12,14 +10,14 @@ const Field kStreamFields[2] = {
     {"stream_options", "an object", "include_usage: a last event counts the tokens"},
 };
 
-int64_t seconds_now() {
-  return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch())
-      .count();
+namespace {
+
+void end_stream(const Call& call) {
+  call.send_event("", "[DONE]");
+  call.exchange->end();
 }
 
-std::string object_id(std::string_view prefix, const HttpExchange& exchange) {
-  return fmt::format("{}-{}", prefix, exchange.request().id);
-}
+}  // namespace
 
 void Usage::add(const GenerationResult& result, bool new_prompt) {
   if (new_prompt) {
@@ -83,16 +81,34 @@ void read_stream(FieldReader& fields, StreamFields& stream) {
   stream.include_usage = include->get<bool>();
 }
 
-void end_events(const Call& call) {
-  call.send_event("", "[DONE]");
-  call.exchange->end();
+Json OpenAiAnswer::object(std::string_view type, Json choices) const {
+  return {{"id", fmt::format("{}-{}", prefix, call.exchange->request().id)},
+          {"object", type},
+          {"created", created},
+          {"model", call.service.model_name()},
+          {"choices", std::move(choices)}};
+}
+
+void OpenAiAnswer::respond(std::string_view type, Json choices) const {
+  Json json = object(type, std::move(choices));
+  json["usage"] = usage.json();
+  call.respond(json);
+}
+
+void OpenAiAnswer::end_events(std::string_view type) const {
+  if (stream.include_usage) {
+    Json json = object(type, Json::array());
+    json["usage"] = usage.json();
+    send(json);
+  }
+  end_stream(call);
 }
 
 void refuse(const Call& call, bool stream, const Refusal& refusal) {
   call.refuse(refusal);  // nothing, if events have begun
   if (!stream) return;
   call.send_event("", error_json(Dialect::openai, refusal));  // nothing, unless they have
-  end_events(call);
+  end_stream(call);
 }
 
 }  // namespace indexshare::server

@@ -13,11 +13,7 @@
 namespace indexshare::server {
 
 inline constexpr int64_t kMaxChoices = 128;
-
-int64_t seconds_now();
-
-/// "chatcmpl-..." for a prefix "chatcmpl".
-std::string object_id(std::string_view prefix, const HttpExchange& exchange);
+inline constexpr double kMaxTokens = 0x1p40;
 
 /// Tokens, counted over answers.
 struct Usage {
@@ -45,8 +41,22 @@ struct StreamFields {
 extern const Field kStreamFields[2];
 void read_stream(FieldReader& fields, StreamFields& stream);
 
-/// Ends a stream of events.
-void end_events(const Call& call);
+/// What answers of all forms have, whole or as events.
+struct OpenAiAnswer {
+  Call call;
+  StreamFields stream;
+  std::string_view prefix;  // of its id: "chatcmpl" for "chatcmpl-..."
+  Usage usage = {};
+  int64_t created = seconds_now();
+
+  Json object(std::string_view type, Json choices) const;
+  void send(const Json& json) const { call.send_event("", dump_json(json)); }
+
+  /// The whole answer.
+  void respond(std::string_view type, Json choices) const;
+  /// The last events: the tokens, where they are to be counted, in an object of this type, and the end.
+  void end_events(std::string_view type) const;
+};
 
 /// Refuses a request that may have been accepted before; `stream`: it was to be answered by events.
 void refuse(const Call& call, bool stream, const Refusal& refusal);

@@ -68,9 +68,7 @@ void read_ids(FieldReader& fields, const Field& field, std::vector<int32_t>& ids
   if (list == nullptr) return;
   if (!list->is_array()) return fields.refuse(field);
   for (const Json& id : *list) {
-    if (!id.is_number_unsigned() || id.get<uint64_t>() > uint64_t{std::numeric_limits<int32_t>::max()}) {
-      return fields.refuse(field);
-    }
+    if (!is_token_id(id)) return fields.refuse(field);
     ids.push_back(id.get<int32_t>());
   }
 }

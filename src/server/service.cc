@@ -12,13 +12,6 @@ namespace {
 
 constexpr std::string_view kBearer = "bearer ";
 
-Dialect dialect_of(std::string_view path) {
-  for (const Route& route : all_routes()) {
-    if (route.path == path) return route.dialect;
-  }
-  return Dialect::openai;
-}
-
 // The routes of a path, whatever their method.
 std::vector<const Route*> routes_of(std::string_view path) {
   std::vector<const Route*> found;
@@ -26,6 +19,11 @@ std::vector<const Route*> routes_of(std::string_view path) {
     if (route.path == path) found.push_back(&route);
   }
   return found;
+}
+
+Dialect dialect_of(std::string_view path) {
+  const auto routes = routes_of(path);
+  return routes.empty() ? Dialect::openai : routes.front()->dialect;
 }
 
 std::string methods_of(const std::vector<const Route*>& routes) {
@@ -52,8 +50,7 @@ std::string for_log(std::string_view text) {
   return safe;
 }
 
-}  // namespace
-
+// Takes a time that tells nothing but the length of `given`.
 bool equal_in_constant_time(std::string_view given, std::string_view secret) {
   volatile unsigned difference = given.size() == secret.size() ? 0 : 1;
   for (size_t i = 0; i < given.size(); ++i) {
@@ -63,13 +60,15 @@ bool equal_in_constant_time(std::string_view given, std::string_view secret) {
   return difference == 0;
 }
 
+}  // namespace
+
 Service::Service(Engine& engine, ServiceOptions options, const Log& log)
-    : engine_(engine),
-      options_(std::move(options)),
-      log_(log),
-      created_(std::chrono::duration_cast<std::chrono::seconds>(
-                   std::chrono::system_clock::now().time_since_epoch())
-                   .count()) {}
+    : engine_(engine), options_(std::move(options)), log_(log), created_(seconds_now()) {}
+
+int64_t seconds_now() {
+  return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
 
 HttpHandler Service::handler() {
   HttpHandler handler;

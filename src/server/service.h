@@ -23,6 +23,9 @@ struct ServiceOptions {
 
 struct Route;
 
+/// Since 1970, as the APIs tell time.
+int64_t seconds_now();
+
 class Service {
  public:
   /// Both must outlive the service, and it the server.
@@ -40,10 +43,11 @@ class Service {
 
   /// The headers that pages of other origins need.
   void add_cors(HttpResponse& response) const;
+  /// The whole answer, with these headers.
+  void respond(HttpExchange& exchange, HttpResponse response) const;
 
  private:
   void handle(const std::shared_ptr<HttpExchange>& exchange);
-  void respond(HttpExchange& exchange, HttpResponse response) const;
   bool may_pass(const HttpRequest& request) const;
 
   Engine& engine_;
@@ -52,8 +56,5 @@ class Service {
   int64_t created_;
   std::atomic<bool> draining_ = false;
 };
-
-/// Whether two texts are equal, in a time that tells nothing but the length of `given`.
-bool equal_in_constant_time(std::string_view given, std::string_view secret);
 
 }  // namespace indexshare::server
