@@ -1,4 +1,5 @@
-// The fields of a request's body: described once, read with what was described, and listed in the documents.
+// The fields of a request's body: described once, read with what was described, and held against the
+// documents.
 #pragma once
 
 #include <cstdint>

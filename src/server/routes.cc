@@ -1,6 +1,7 @@
 #include "server/routes.h"
 
 #include "server/chat_prompt.h"
+#include "server/openai.h"
 #include "server/sampling_fields.h"
 
 namespace indexshare::server {
@@ -22,13 +23,13 @@ const std::vector<Route>& all_routes() {
        .path = "/v1/completions",
        .about = "continues texts (OpenAI)",
        .handle = post_completions,
-       .fields = {completion_fields(), sampling_fields()},
+       .fields = {completion_fields(), kStreamFields, sampling_fields()},
        .generates = true},
       {.method = "POST",
        .path = "/v1/chat/completions",
        .about = "answers a conversation (OpenAI)",
        .handle = post_chat_completions,
-       .fields = {chat_prompt_fields(), chat_completion_fields(), sampling_fields()},
+       .fields = {chat_prompt_fields(), chat_completion_fields(), kStreamFields, sampling_fields()},
        .generates = true},
       {.method = "POST",
        .path = "/v1/embeddings",

@@ -1,4 +1,4 @@
-// The table of routes, from which requests are dispatched and the documents are made.
+// The table of routes, by which requests are dispatched; a test holds docs/SERVER.md against it.
 #pragma once
 
 #include <span>
