@@ -8,14 +8,7 @@ directory=${1:-build/python}
 requirements=python/requirements.txt
 cmp -s "$requirements" "$directory/requirements.txt" && exit 0
 
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
-run_quietly() {
-  "$@" >"$log" 2>&1 && return
-  cat "$log" >&2
-  echo "python.sh: '$*' failed" >&2
-  exit 1
-}
+. tools/quietly.sh
 echo "installing the packages of $requirements into $directory"
 run_quietly python3 -m venv "$directory"
 run_quietly "$directory/bin/python" -m pip install --disable-pip-version-check -r "$requirements"

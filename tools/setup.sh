@@ -92,14 +92,7 @@ if [ "$(id -u)" -ne 0 ]; then
 fi
 
 echo "installing ${missing[*]}"
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
-run_quietly() {
-  "$@" >"$log" 2>&1 && return
-  cat "$log" >&2
-  echo "setup.sh: '$*' failed" >&2
-  exit 1
-}
+. "$(dirname "$0")/quietly.sh"
 run_quietly "${as_root[@]}" apt-get update
 for i in "${!missing[@]}"; do
   case "${missing[i]}" in
