@@ -9,8 +9,8 @@ from typing import Any, AsyncIterator, Dict, List, Mapping, Optional, Sequence, 
 
 from . import _core
 from .foreign import REQUEST, take_foreign
-from .llm import load_model, request_output
-from .model import Message, Model, Path, Tokenizer
+from .llm import ModelOwner, load_model, request_output
+from .model import Message, Path, Tokenizer
 from .outputs import CompletionOutput, RequestOutput
 from .requests import Prompt, ReadPrompt, Seeds, read_prompt, spread_params, submit
 from .sampling import RequestOutputKind, SamplingParams
@@ -38,7 +38,7 @@ class _Bell:
         self._events.discard(event)
 
 
-class AsyncLLM:
+class AsyncLLM(ModelOwner):
     """A loaded model that answers prompts in an asyncio program, any number at once.
 
     Args and exceptions are those of LLM. Loading blocks: do it before the loop begins, or in an executor.
@@ -50,11 +50,6 @@ class AsyncLLM:
         self._numbers = itertools.count()
         self._bells: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Bell] = weakref.WeakKeyDictionary()
         self._running: Dict[str, List[_core.Answer]] = {}
-
-    @property
-    def model(self) -> Model:
-        """The engine underneath."""
-        return self._model
 
     def get_tokenizer(self) -> Tokenizer:
         """Text to ids and back."""
@@ -141,10 +136,6 @@ class AsyncLLM:
         """Ends a request within a step, with the finish reason "abort"; nothing where it has ended."""
         for answer in self._running.get(request_id, ()):
             answer.cancel()
-
-    def shutdown(self) -> None:
-        """Cancels what is running and gives the memory back."""
-        self._model.close()
 
 
 class _Part:

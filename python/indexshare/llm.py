@@ -7,13 +7,13 @@ import json
 import pathlib
 import warnings
 from types import TracebackType
-from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Type, Union, cast
+from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Type, TypeVar, Union, cast
 
 from . import _core
 from .foreign import ENGINE, REQUEST, take_foreign
 from .model import Message, Model, Path, Tokenizer
 from .outputs import RequestOutput, completion, logprobs_of
-from .requests import Prompt, ReadPrompt, Seeds, is_single, read_prompt, spread_params, submit, wait_for
+from .requests import Prompt, ReadPrompt, Seeds, answer_all, is_single, read_prompt, spread_params
 from .sampling import SamplingParams
 
 # Names that their programs use, and ours.
@@ -81,7 +81,33 @@ def _bounded_context(path: Path, asked: int) -> int:
     return asked
 
 
-class LLM:
+_Owner = TypeVar("_Owner", bound="ModelOwner")
+
+
+class ModelOwner:
+    """What owns a model, under the names of whoever it stands in for."""
+
+    _model: Model
+
+    @property
+    def model(self) -> Model:
+        """The engine underneath."""
+        return self._model
+
+    def shutdown(self) -> None:
+        """Cancels what is running and gives the memory back."""
+        self._model.close()
+
+    def __enter__(self: _Owner) -> _Owner:
+        return self
+
+    def __exit__(
+        self, kind: Optional[Type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
+    ) -> None:
+        self.shutdown()
+
+
+class LLM(ModelOwner):
     """A loaded model that answers prompts, with vLLM's names.
 
     Args:
@@ -103,11 +129,6 @@ class LLM:
         self._seeds = Seeds(seed)
         self._model = load_model(model, parameters, "LLM")
         self._numbers = itertools.count()
-
-    @property
-    def model(self) -> Model:
-        """The engine underneath."""
-        return self._model
 
     def get_tokenizer(self) -> Tokenizer:
         """Text to ids and back."""
@@ -184,32 +205,12 @@ class LLM:
         use_tqdm: Union[bool, Callable[..., Any]],
     ) -> List[RequestOutput]:
         params = spread_params(sampling_params, len(prompts), self._model)
-        asked: List[List[_core.Answer]] = []
-        try:
-            for prompt, one in zip(prompts, params):
-                asked.append(submit(self._model, prompt.ids, one, self._seeds))
-            with progress_bar(use_tqdm, sum(map(len, asked))) as bar:
-                wait_for(itertools.chain.from_iterable(asked), lambda answer: bar.update(1))
-        except BaseException:
-            for answer in itertools.chain.from_iterable(asked):
-                answer.cancel()
-            raise
+        with progress_bar(use_tqdm, sum(one.n for one in params)) as bar:
+            results = answer_all(self._model, prompts, params, self._seeds, lambda: bar.update(1))
         return [
-            request_output(str(next(self._numbers)), self._model, prompt, one, [answer.result() for answer in answers])
-            for prompt, one, answers in zip(prompts, params, asked)
+            request_output(str(next(self._numbers)), self._model, prompt, one, its)
+            for prompt, one, its in zip(prompts, params, results)
         ]
-
-    def shutdown(self) -> None:
-        """Cancels what is running and gives the memory back."""
-        self._model.close()
-
-    def __enter__(self) -> LLM:
-        return self
-
-    def __exit__(
-        self, kind: Optional[Type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
-    ) -> None:
-        self.shutdown()
 
 
 def request_output(

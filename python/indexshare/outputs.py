@@ -98,10 +98,11 @@ def completion(
 
 def logprobs_of(id: int, token: _core.TokenLogprobs, engine: _core.Engine) -> LogprobsOfToken:
     """The log-probabilities of one place by token id: the best first, and the one that stands there."""
-    at = {other: Logprob(logprob, rank, _text_of(other, engine)) for rank, (other, logprob) in enumerate(token.top, 1)}
-    at.setdefault(id, Logprob(token.logprob, token.rank, _text_of(id, engine)))
+    at = {other: Logprob(logprob, rank, token_text(other, engine)) for rank, (other, logprob) in enumerate(token.top, 1)}
+    at.setdefault(id, Logprob(token.logprob, token.rank, token_text(id, engine)))
     return at
 
 
-def _text_of(id: int, engine: _core.Engine) -> Optional[str]:
+def token_text(id: int, engine: _core.Engine) -> Optional[str]:
+    """The text of a token, as in Logprob.decoded_token."""
     return engine.token_bytes(id).decode(errors="replace") if engine.info.has_tokenizer else None

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import threading
-from typing import Any, Callable, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 from . import _core
 from .model import Model, set_field, token_ids
@@ -121,18 +122,33 @@ def submit(
     ]
 
 
-def wait_for(answers: Iterable[_core.Answer], on_done: Callable[[_core.Answer], None]) -> None:
-    """Waits until all have ended. Whatever interrupts it, Ctrl-C for one, cancels those that have not."""
-    answers = list(answers)
+def answer_all(
+    model: Model,
+    prompts: Sequence[ReadPrompt],
+    params: Sequence[SamplingParams],
+    seeds: Seeds,
+    on_done: Callable[[], object] = lambda: None,
+) -> List[List[_core.Result]]:
+    """The n results of each prompt, once all are there; ``on_done`` is called for each. Whatever interrupts
+    it, Ctrl-C for one, cancels those that have not ended."""
+    asked: List[List[_core.Answer]] = []
     try:
-        for answer in answers:
-            while not answer.wait(SLICE_SECONDS):
-                pass
-            on_done(answer)
+        for prompt, one in zip(prompts, params):
+            asked.append(submit(model, prompt.ids, one, seeds))
+        for answer in itertools.chain.from_iterable(asked):
+            wait(answer)
+            on_done()
     except BaseException:
-        for answer in answers:
+        for answer in itertools.chain.from_iterable(asked):
             answer.cancel()
         raise
+    return [[answer.result() for answer in answers] for answers in asked]
+
+
+def wait(answer: _core.Answer) -> None:
+    """Waits until there is something to take or the answer has ended, and lets Ctrl-C through."""
+    while not answer.wait(SLICE_SECONDS):
+        pass
 
 
 def spread_params(

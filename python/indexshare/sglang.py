@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from types import TracebackType
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Type, Union
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
 
 from . import _core
 from .foreign import REQUEST, take_foreign
-from .llm import load_model
+from .llm import ModelOwner, load_model
 from .model import Model, Path
-from .outputs import completion
-from .requests import SLICE_SECONDS, ReadPrompt, Seeds, is_single, read_prompt, submit, wait_for
+from .outputs import completion, token_text
+from .requests import ReadPrompt, Seeds, answer_all, is_single, read_prompt, submit, wait
 from .sampling import SamplingParams
 
 __all__ = ["LLM", "Engine", "Output"]
@@ -35,7 +34,7 @@ class Output(Dict[str, Any]):
             raise AttributeError(f"an output has no {name!r}, only {', '.join(self)}") from None
 
 
-class Engine:
+class Engine(ModelOwner):
     """A loaded model that answers prompts, with SGLang's names.
 
     Args:
@@ -58,11 +57,6 @@ class Engine:
             raise TypeError("model_path is missing: the directory of a model")
         self._seeds = Seeds(random_seed if random_seed is not None else seed)
         self._model = load_model(path, parameters, "Engine")
-
-    @property
-    def model(self) -> Model:
-        """The engine underneath."""
-        return self._model
 
     def generate(self, prompt: Any = None, sampling_params: Any = None, **parameters: Any) -> Any:
         """Continues a prompt, or each of a list.
@@ -89,18 +83,6 @@ class Engine:
         """
         return generate(self._model, self._seeds, prompt, sampling_params, **parameters)
 
-    def shutdown(self) -> None:
-        """Cancels what is running and gives the memory back."""
-        self._model.close()
-
-    def __enter__(self) -> Engine:
-        return self
-
-    def __exit__(
-        self, kind: Optional[Type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
-    ) -> None:
-        self.shutdown()
-
 
 class LLM(Engine):
     """The same, as SGLang's documents write it: ``sgl.LLM("path", max_seq_len=...)``."""
@@ -126,19 +108,9 @@ def generate(model: Model, seeds: Seeds, prompt: Any, sampling_params: Any, **pa
         if not single or params[0].n != 1:
             raise ValueError("stream is for one prompt and n = 1")
         return _stream(model, seeds, prompts[0], params[0])
-    answers: List[List[_core.Answer]] = []
-    try:
-        for one, its in zip(prompts, params):
-            answers.append(submit(model, one.ids, its, seeds))
-        wait_for(itertools.chain.from_iterable(answers), lambda answer: None)
-    except BaseException:
-        for answer in itertools.chain.from_iterable(answers):
-            answer.cancel()
-        raise
+    results = answer_all(model, prompts, params, seeds)
     outputs = [
-        _output(model, one, its, answer.result())
-        for one, its, asked in zip(prompts, params, answers)
-        for answer in asked
+        _output(model, one, its, result) for one, its, answers in zip(prompts, params, results) for result in answers
     ]
     return outputs[0] if single and len(outputs) == 1 else outputs
 
@@ -193,7 +165,7 @@ def _output(model: Model, prompt: ReadPrompt, params: SamplingParams, result: _c
         meta["output_top_logprobs"] = [_top(token, model) for token in result.logprobs]
     if params.prompt_logprobs is not None:
         meta["input_token_logprobs"] = [
-            (None, prompt.ids[0], _text(model, prompt.ids[0])),
+            (None, prompt.ids[0], token_text(prompt.ids[0], engine)),
             *_triples(prompt.ids[1:], result.prompt_logprobs, model),
         ]
         meta["input_top_logprobs"] = [None, *(_top(token, model) for token in result.prompt_logprobs)]
@@ -212,16 +184,12 @@ def _meta(model: Model, prompt: ReadPrompt, tokens: int, reason: Optional[Mappin
     }
 
 
-def _text(model: Model, id: int) -> Union[str, None]:
-    return model.tokenizer.token_bytes(id).decode(errors="replace") if model.info.has_tokenizer else None
-
-
 def _triples(ids: Sequence[int], logprobs: Sequence[_core.TokenLogprobs], model: Model) -> List[Any]:
-    return [(token.logprob, id, _text(model, id)) for id, token in zip(ids, logprobs)]
+    return [(token.logprob, id, token_text(id, model._engine)) for id, token in zip(ids, logprobs)]
 
 
 def _top(token: _core.TokenLogprobs, model: Model) -> List[Any]:
-    return [(logprob, id, _text(model, id)) for id, logprob in token.top]
+    return [(logprob, id, token_text(id, model._engine)) for id, logprob in token.top]
 
 
 def _stream(model: Model, seeds: Seeds, prompt: ReadPrompt, params: SamplingParams) -> Iterator[Output]:
@@ -231,8 +199,7 @@ def _stream(model: Model, seeds: Seeds, prompt: ReadPrompt, params: SamplingPara
     ids: List[int] = []
     try:
         while True:
-            while not answer.wait(SLICE_SECONDS):
-                pass
+            wait(answer)
             done = answer.done
             pieces = answer.take()
             if done:
