@@ -1,9 +1,11 @@
 // POST /v1/chat/completions: conversations.
+#include "api/chat_completions.h"
+
 #include "base/error.h"
+#include "server/answer_reader.h"
 #include "server/chat_prompt.h"
 #include "server/openai.h"
 #include "server/sampling_fields.h"
-#include "text/answer_parser.h"
 
 namespace indexshare::server {
 namespace {
@@ -19,10 +21,11 @@ constexpr Field kFields[] = {
     {"logprobs", "true or false", "report the log-probabilities of the answer's tokens"},
     {"top_logprobs", "a whole number", "and this many of the best at each place; needs logprobs", 0,
      kMaxLogprobs},
+    {"messages", "a list of objects with a role", "the conversation"},
 };
 
 struct Choice {
-  AnswerParser parser;  // of what follows the reasoning
+  AnswerReader reader;
   ParsedAnswer answer = {};
   Json logprobs = Json::array();  // not yet told
   FinishReason finish_reason = FinishReason::stop;
@@ -37,7 +40,6 @@ constexpr std::string_view kChunk = "chat.completion.chunk";
 
 struct Chat : OpenAiAnswer {
   bool with_logprobs = false;
-  bool parallel_tool_calls = true;
   std::vector<Choice> choices = {};
 
   void send_chunk(size_t index, Json delta, Json finish_reason) {
@@ -64,11 +66,7 @@ struct Chat : OpenAiAnswer {
     if (piece.logprobs && !piece.reasoning) {
       choice.logprobs.push_back(logprob_json(call.engine(), piece.id, *piece.logprobs));
     }
-    if (piece.reasoning) {
-      tell(index, {AnswerEvent::Kind::reasoning, piece.text});
-    } else {
-      for (const AnswerEvent& event : choice.parser.push(piece.text)) tell(index, event);
-    }
+    for (const AnswerEvent& event : choice.reader.push(piece)) tell(index, event);
   }
 
   std::string call_id(size_t index, int64_t number) const {
@@ -77,8 +75,6 @@ struct Chat : OpenAiAnswer {
 
   void tell(size_t index, const AnswerEvent& event) {
     using Kind = AnswerEvent::Kind;
-    if (event.call > 0 && !parallel_tool_calls) return;
-    if (event.text.empty() && event.kind != Kind::end) return;
     choices[index].answer.add(event);
     if (!stream.stream) return;
     switch (event.kind) {
@@ -103,7 +99,7 @@ struct Chat : OpenAiAnswer {
 
   void on_result(size_t index, const GenerationResult& result) {
     Choice& choice = choices[index];
-    for (const AnswerEvent& event : choice.parser.finish()) tell(index, event);
+    for (const AnswerEvent& event : choice.reader.finish()) tell(index, event);
     usage.add(result, index == 0);
     choice.finish_reason = result.finish_reason;
     if (stream.stream) send_chunk(index, Json::object(), choice.openai_finish_reason());
@@ -144,16 +140,6 @@ struct Chat : OpenAiAnswer {
   }
 };
 
-AnswerListener listener_of(const std::shared_ptr<Chat>& chat) {
-  AnswerListener listener;
-  listener.on_accepted = [=] { chat->on_accepted(); };
-  listener.on_piece = [=](size_t index, const GeneratedPiece& piece) { chat->on_piece(index, piece); };
-  listener.on_result = [=](size_t index, const GenerationResult& result) { chat->on_result(index, result); };
-  listener.on_end = [=] { chat->on_end(); };
-  listener.on_refusal = [=](const Refusal& refusal) { refuse(chat->call, chat->stream.stream, refusal); };
-  return listener;
-}
-
 }  // namespace
 
 std::span<const Field> chat_completion_fields() {
@@ -177,15 +163,14 @@ void post_chat_completions(Call call) {
   read_stream(fields, stream);
   read_sampling(fields, request);
   ChatPrompt prompt;
-  read_chat_prompt(fields, call.engine(), call.body, prompt);
+  read_chat_prompt(fields, call.engine(), api::read_chat_completions(call.body), prompt);
   if (best > 0 && !with_logprobs) fields.refuse("top_logprobs", "top_logprobs needs logprobs to be true");
   if (fields.refusal()) return call.refuse(*fields.refusal());
 
   if (with_logprobs) request.sampling.logprobs = best;
   request.prompt = std::move(prompt.ids);
-  auto chat = std::make_shared<Chat>(
-      Chat{{std::move(call), stream, "chatcmpl"}, with_logprobs, prompt.parallel_tool_calls});
-  chat->choices.assign(static_cast<size_t>(count), Choice{AnswerParser(prompt.tools, ReasoningText::none)});
+  auto chat = std::make_shared<Chat>(Chat{{std::move(call), stream, "chatcmpl"}, with_logprobs});
+  chat->choices.assign(static_cast<size_t>(count), Choice{AnswerReader(prompt)});
   answer(chat->call.engine(), chat->call.exchange, copies(std::move(request), count), listener_of(chat));
 }
 

@@ -1,13 +1,11 @@
 #include "server/chat_prompt.h"
 
-#include "api/chat_completions.h"
 #include "base/error.h"
 
 namespace indexshare::server {
 namespace {
 
 constexpr Field kFields[] = {
-    {"messages", "a list of objects with a role", "the conversation"},
     {"tools", "a list of tools", "that the answer may call"},
     {"tool_choice", "auto or none", "whether it may; calls cannot be forced"},
     {"parallel_tool_calls", "true or false", "false: one call at most"},
@@ -50,12 +48,12 @@ std::span<const Field> chat_prompt_fields() {
   return kFields;
 }
 
-void read_chat_prompt(FieldReader& fields, const Engine& engine, const Json& body, ChatPrompt& prompt) {
+void read_chat_prompt(FieldReader& fields, const Engine& engine, Result<api::ChatInput> input,
+                      ChatPrompt& prompt) {
   if (fields.refusal()) return;
   if (!engine.info().has_chat_template) {
     return fields.refuse("messages", "the model has no chat template: use /v1/completions");
   }
-  Result<api::ChatInput> input = api::read_chat_completions(body);
   if (!input.ok()) return refuse(fields, input.error());
   refuse_what_is_missing(fields, *input);
   if (fields.refusal()) return;

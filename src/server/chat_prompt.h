@@ -5,14 +5,14 @@
 #include <span>
 #include <vector>
 
-#include "base/json.h"
+#include "api/chat_input.h"
 #include "indexshare/engine.h"
 #include "server/fields.h"
 #include "text/tool_schemas.h"
 
 namespace indexshare::server {
 
-/// The fields of /v1/chat/completions that say what the conversation is, and how it is to go on.
+/// The fields, beside the conversation itself, that say how it is to go on.
 std::span<const Field> chat_prompt_fields();
 
 /// A conversation ready to be answered.
@@ -22,7 +22,8 @@ struct ChatPrompt {
   bool parallel_tool_calls = true;
 };
 
-/// Of `body`, which `fields` reads.
-void read_chat_prompt(FieldReader& fields, const Engine& engine, const Json& body, ChatPrompt& prompt);
+/// Of what the reader of an API has made of the request that `fields` reads.
+void read_chat_prompt(FieldReader& fields, const Engine& engine, Result<api::ChatInput> input,
+                      ChatPrompt& prompt);
 
 }  // namespace indexshare::server

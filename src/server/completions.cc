@@ -140,6 +140,10 @@ struct Completion : OpenAiAnswer {
   /// The log-probabilities of an echoed prompt are known once it has been read, that is with the result.
   bool live() const { return stream.stream && !(echo && with_logprobs); }
 
+  void on_accepted() const {
+    if (stream.stream) call.begin_events();
+  }
+
   void on_piece(size_t index, const GeneratedPiece& piece) {
     Choice& choice = choices[index];
     if (!live()) {
@@ -178,21 +182,6 @@ struct Completion : OpenAiAnswer {
     respond(kObject, std::move(list));
   }
 };
-
-AnswerListener listener_of(const std::shared_ptr<Completion>& completion) {
-  AnswerListener listener;
-  const bool stream = completion->stream.stream;
-  listener.on_accepted = [=] {
-    if (stream) completion->call.begin_events();
-  };
-  listener.on_piece = [=](size_t index, const GeneratedPiece& piece) { completion->on_piece(index, piece); };
-  listener.on_result = [=](size_t index, const GenerationResult& result) {
-    completion->on_result(index, result);
-  };
-  listener.on_end = [=] { completion->on_end(); };
-  listener.on_refusal = [=](const Refusal& refusal) { refuse(completion->call, stream, refusal); };
-  return listener;
-}
 
 }  // namespace
 

@@ -20,6 +20,19 @@ struct AnswerListener {
   std::function<void(const Refusal& refusal)> on_refusal;  // instead, perhaps after on_accepted
 };
 
+/// Tells it to an `answer` that has these members.
+template <typename Answer>
+AnswerListener listener_of(const std::shared_ptr<Answer>& answer) {
+  return {
+      .on_accepted = [answer] { answer->on_accepted(); },
+      .on_piece = [answer](size_t index, const GeneratedPiece& piece) { answer->on_piece(index, piece); },
+      .on_result = [answer](size_t index,
+                            const GenerationResult& result) { answer->on_result(index, result); },
+      .on_end = [answer] { answer->on_end(); },
+      .on_refusal = [answer](const Refusal& refusal) { answer->on_refusal(refusal); },
+  };
+}
+
 /// Has the engine answer all of `requests`; cancels them when the client goes. `engine` must outlive the
 /// answers, and they the server.
 void answer(Engine& engine, const std::shared_ptr<HttpExchange>& exchange,

@@ -104,9 +104,9 @@ void OpenAiAnswer::end_events(std::string_view type) const {
   end_stream(call);
 }
 
-void refuse(const Call& call, bool stream, const Refusal& refusal) {
+void OpenAiAnswer::on_refusal(const Refusal& refusal) const {
   call.refuse(refusal);  // nothing, if events have begun
-  if (!stream) return;
+  if (!stream.stream) return;
   call.send_event("", error_json(Dialect::openai, refusal));  // nothing, unless they have
   end_stream(call);
 }

@@ -56,9 +56,8 @@ struct OpenAiAnswer {
   void respond(std::string_view type, Json choices) const;
   /// The last events: the tokens, where they are to be counted, in an object of this type, and the end.
   void end_events(std::string_view type) const;
+  /// The request may have been accepted before.
+  void on_refusal(const Refusal& refusal) const;
 };
-
-/// Refuses a request that may have been accepted before; `stream`: it was to be answered by events.
-void refuse(const Call& call, bool stream, const Refusal& refusal);
 
 }  // namespace indexshare::server
