@@ -14,10 +14,13 @@
 #include <vector>
 
 #include "answer.h"
+#include "base/json.h"
 #include "errors.h"
 #include "indexshare/engine.h"
 #include "study.h"
+#include "text/answer_parser.h"
 #include "text/reasoning_effort.h"
+#include "text/tool_schemas.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -297,6 +300,21 @@ void bind_engine(nb::module_& m) {
           "context"_a, "full_layers"_a, "latent"_a = false);
 }
 
+// What an answer without its reasoning says, and its calls: names, and arguments in JSON.
+std::pair<std::string, std::vector<std::pair<std::string, std::string>>> parse_answer(
+    const std::string& text, const std::string& tools) {
+  const Json given = value_of(parse_json(tools, "tools"));
+  AnswerParser parser(ToolSchemas(value_of(openai_tools(given))), ReasoningText::none);
+  ParsedAnswer answer;
+  for (const AnswerEvent& event : parser.push(text)) answer.add(event);
+  for (const AnswerEvent& event : parser.finish()) answer.add(event);
+  std::vector<std::pair<std::string, std::string>> calls;
+  for (ParsedAnswer::ToolCall& call : answer.calls) {
+    calls.emplace_back(std::move(call.name), std::move(call.arguments));
+  }
+  return {std::move(answer.content), std::move(calls)};
+}
+
 }  // namespace
 }  // namespace indexshare::python
 
@@ -312,6 +330,7 @@ NB_MODULE(_core, m) {
         return effort ? std::optional<std::string>(*effort) : std::nullopt;
       },
       nanobind::arg("word"));
+  m.def("parse_answer", parse_answer, nanobind::arg("text"), nanobind::arg("tools"));
   bind_options(m);
   bind_request(m);
   bind_answer(m);

@@ -16,6 +16,7 @@ from .model import Forward, Model, Tokenizer
 from .outputs import CompletionOutput, Logprob, RequestOutput
 from .sampling import RequestOutputKind, SamplingParams
 from .sglang import Engine
+from .tools import ToolAnswer, ToolCall, read_tool_calls
 
 __all__ = [
     "AsyncLLM",
@@ -29,5 +30,8 @@ __all__ = [
     "RequestOutputKind",
     "SamplingParams",
     "Tokenizer",
+    "ToolAnswer",
+    "ToolCall",
     "__version__",
+    "read_tool_calls",
 ]

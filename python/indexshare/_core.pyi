@@ -8,6 +8,9 @@ MAX_LOGPROBS: int
 def effort_for_template(word: str) -> Optional[str]:
     """"max" or "high", "" for no reasoning; None for a word that is no effort."""
 
+def parse_answer(text: str, tools: str) -> Tuple[str, List[Tuple[str, str]]]:
+    """What an answer says, and its calls: names, and arguments in JSON. ``tools`` is an array of JSON."""
+
 class Options:
     """How an engine is set up; see Model for what each field says. Setters raise TypeError and ValueError."""
 

@@ -47,7 +47,7 @@ class Tokenizer:
 
     def encode(self, text: str, *, plain: bool = False) -> List[int]:
         """The ids of a text. ``plain``: the text of a special token is text like any other."""
-        return self._engine.encode(_checked_text(text, "text"), plain)
+        return self._engine.encode(checked_text(text, "text"), plain)
 
     def decode(self, ids: Iterable[int], *, skip_special_tokens: bool = True) -> str:
         """The text of ids; what is no whole UTF-8 becomes U+FFFD."""
@@ -260,7 +260,8 @@ def token_ids(ids: Iterable[int], name: str) -> List[int]:
     return plain
 
 
-def _checked_text(text: str, name: str) -> str:
+def checked_text(text: str, name: str) -> str:
+    """A string that is Unicode."""
     if not isinstance(text, str):
         raise TypeError(f"{name} is {text!r}, expected a string")
     try:
