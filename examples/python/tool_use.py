@@ -62,14 +62,14 @@ def converse(llm: LLM, question: str, params: SamplingParams) -> str:
 
 
 def converse_untaught(llm: LLM, question: str, params: SamplingParams) -> str:
-    """The answer of a model that says "word: explanation", and knows how to read notes."""
+    """The answer of a model that says "word: explanation", and reads notes from a tool."""
     ask = [{"role": "user", "content": question}]
     print(f"by heart: {llm.chat(ask, params)[0].text}")
     word = llm.chat(ask, SamplingParams(temperature=0, max_tokens=64, stop=":"))[0].text
     written = f"<tool_call>look_up<arg_key>word</arg_key><arg_value>{word}</arg_value></tool_call>"
     results = [run(call) for call in read_tool_calls(written, TOOLS).calls]
-    notes = "\n".join(["Notes:", *results, "", question])
-    return llm.chat([{"role": "user", "content": notes}], params)[0].text
+    messages = [*ask, {"role": "tool", "content": "\n".join(["Notes:", *results])}]  # it was taught without calls
+    return llm.chat(messages, params)[0].text
 
 
 if __name__ == "__main__":
