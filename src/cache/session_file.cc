@@ -198,28 +198,6 @@ Result<Preamble> read_preamble(const FileReader& file, std::string_view source) 
   return preamble;
 }
 
-/// What keeps a file from being restored into pages of another layout.
-Result<void> check_layout(const CacheLayout& file, const CacheLayout& wanted, std::string_view source) {
-  const auto fail = [&](std::string_view what, const auto& found, const auto& expected) {
-    return make_error("{}: holds {} {}, expected {}", source, what, found, expected);
-  };
-  if (file.dtype != wanted.dtype) {
-    return fail("a cache in", dtype_name(file.dtype), dtype_name(wanted.dtype));
-  }
-  if (file.index_keys != wanted.index_keys) {
-    return fail("index keys in the form", index_keys_name(file.index_keys),
-                index_keys_name(wanted.index_keys));
-  }
-  if (file.latent_width != wanted.latent_width) {
-    return fail("latent rows of width", file.latent_width, wanted.latent_width);
-  }
-  if (file.index_width != wanted.index_width) {
-    return fail("index keys of width", file.index_width, wanted.index_width);
-  }
-  if (file.index_slot != wanted.index_slot) return fail("the layers", pattern(file), pattern(wanted));
-  return {};
-}
-
 Result<Memory> allocate(int64_t bytes, std::string_view source) {
   Memory memory = Memory::allocate(bytes);
   if (memory.data() == nullptr) return make_error("{}: no memory for {} bytes of a page", source, bytes);
@@ -302,33 +280,58 @@ Result<SessionFile> SessionFile::open(const std::filesystem::path& path, std::st
                      std::move(tokens));
 }
 
+Result<void> SessionFile::check_layout(const CacheLayout& wanted) const {
+  const auto fail = [this](std::string_view what, const auto& found, const auto& expected) {
+    return make_error("{}: holds {} {}, expected {}", path_.string(), what, found, expected);
+  };
+  if (layout_.dtype != wanted.dtype) {
+    return fail("a cache in", dtype_name(layout_.dtype), dtype_name(wanted.dtype));
+  }
+  if (layout_.index_keys != wanted.index_keys) {
+    return fail("index keys in the form", index_keys_name(layout_.index_keys),
+                index_keys_name(wanted.index_keys));
+  }
+  if (layout_.latent_width != wanted.latent_width) {
+    return fail("latent rows of width", layout_.latent_width, wanted.latent_width);
+  }
+  if (layout_.index_width != wanted.index_width) {
+    return fail("index keys of width", layout_.index_width, wanted.index_width);
+  }
+  if (layout_.index_slot != wanted.index_slot) return fail("the layers", pattern(layout_), pattern(wanted));
+  return {};
+}
+
+Result<void> SessionFile::read_page(int64_t index, std::span<std::byte> page) const {
+  const int64_t count = tokens_of_page(std::ssize(tokens_), index);
+  const auto bytes = static_cast<size_t>(stored_page_bytes(layout_, count));
+  std::span<std::byte> stored = page.first(bytes);
+  Memory partial;
+  if (count < kPageTokens) {
+    ASSIGN_OR_RETURN(partial, allocate(std::ssize(stored), path_.string()));
+    stored = {partial.data(), bytes};
+  }
+  // The pages before it are full.
+  const int64_t offset = pages_begin_ + index * (stored_page_bytes(layout_, kPageTokens) + kChecksumBytes);
+  uint64_t sum = 0;
+  RETURN_IF_ERROR(file_.read(offset, stored));
+  RETURN_IF_ERROR(file_.read(offset + std::ssize(stored), std::as_writable_bytes(std::span(&sum, 1))));
+  if (sum != checksum(stored, checksum_ + static_cast<uint64_t>(index))) {
+    return make_error("{}: is damaged: the checksum of page {} does not match", path_.string(), index);
+  }
+  if (count < kPageTokens) load_page(layout_, count, stored, page);
+  return {};
+}
+
 Result<SequenceCache> SessionFile::restore(PagePool& pool) const {
-  const std::string source = path_.string();
-  RETURN_IF_ERROR(check_layout(layout_, pool.layout(), source));
+  RETURN_IF_ERROR(check_layout(pool.layout()));
   const int64_t length = std::ssize(tokens_);
   SequenceCache cache(pool);
-  Memory partial;
-  int64_t offset = pages_begin_;
   for (int64_t page = 0; page < pages_for(length); ++page) {
-    const int64_t count = tokens_of_page(length, page);
-    const auto bytes = static_cast<size_t>(stored_page_bytes(layout_, count));
     // Page by page: a file must prove what it claims before it takes memory for more.
-    if (const Result<void> extended = cache.extend(count); !extended.ok()) {
-      return make_error("{}: {}", source, extended.error().message);
+    if (const Result<void> extended = cache.extend(tokens_of_page(length, page)); !extended.ok()) {
+      return make_error("{}: {}", path_.string(), extended.error().message);
     }
-    std::span<std::byte> stored = cache.page_bytes(page).first(bytes);
-    if (count < kPageTokens) {
-      ASSIGN_OR_RETURN(partial, allocate(std::ssize(stored), source));
-      stored = {partial.data(), bytes};
-    }
-    uint64_t sum = 0;
-    RETURN_IF_ERROR(file_.read(offset, stored));
-    RETURN_IF_ERROR(file_.read(offset + std::ssize(stored), std::as_writable_bytes(std::span(&sum, 1))));
-    if (sum != checksum(stored, checksum_ + static_cast<uint64_t>(page))) {
-      return make_error("{}: is damaged: the checksum of page {} does not match", source, page);
-    }
-    if (count < kPageTokens) load_page(layout_, count, stored, cache.page_bytes(page));
-    offset += std::ssize(stored) + kChecksumBytes;
+    RETURN_IF_ERROR(read_page(page, cache.page_bytes(page)));
   }
   return cache;
 }

@@ -21,7 +21,7 @@ Result<void> save_session(const std::filesystem::path& path, const SequenceCache
 
 inline constexpr int64_t kMaxFingerprint = 1024;
 
-/// A session file whose header was read and found sound; the pages are read and checked by restore().
+/// A session file whose header was read and found sound; the pages are checked as they are read.
 class SessionFile {
  public:
   /// Refuses a file that a model with another `fingerprint` saved, or with ids outside the vocabulary.
@@ -30,6 +30,12 @@ class SessionFile {
 
   std::span<const int32_t> tokens() const { return tokens_; }
   const CacheLayout& layout() const { return layout_; }
+
+  /// Refuses pages of another layout than the file's.
+  Result<void> check_layout(const CacheLayout& wanted) const;
+
+  /// Fills page `index` of the sequence, of checked layout. From any thread.
+  Result<void> read_page(int64_t index, std::span<std::byte> page) const;
 
   /// The cache of tokens(), in pages of `pool`, whose layout must be that of the file.
   Result<SequenceCache> restore(PagePool& pool) const;
