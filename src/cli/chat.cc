@@ -14,6 +14,7 @@
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/prompt.h"
+#include "cli/session_flag.h"
 
 namespace indexshare::cli {
 namespace {
@@ -21,6 +22,7 @@ namespace {
 struct Options {
   std::string model;
   bool quiet = false;
+  std::string session;
   ChatFlags chat;
   SamplingFlags sampling;
   EngineOptions engine;
@@ -28,13 +30,17 @@ struct Options {
 
 class Chat {
  public:
-  Chat(const Options& options, Engine& engine, ChatFormat format)
+  Chat(const Options& options, Engine& engine, ChatFormat format, KeptSession session)
       : options_(options),
         engine_(engine),
         format_(std::move(format)),
+        session_(std::move(session)),
+        begun_(session_.tokens()),
+        said_(begun_),
         reader_(make_line_reader(history_path("chat_history"))),
         system_(options.chat.system) {}
 
+  /// Talks, and saves the session, however the talk ends.
   Result<ExitCode> run();
 
  private:
@@ -54,12 +60,17 @@ class Chat {
   Result<Next> save(const std::string& path);
   Result<Next> help(const std::string&);
   Result<Next> leave(const std::string&) { return Next::leave; }
+  Result<ExitCode> talk();
   Json messages() const;
+  Result<std::vector<int32_t>> encode() const;
   void remark(std::string_view text) const;
 
   const Options& options_;
   Engine& engine_;
   ChatFormat format_;
+  KeptSession session_;
+  std::vector<int32_t> begun_;  // the conversation before the first of turns_, from the session
+  std::vector<int32_t> said_;   // the whole one, as the session is to hold it
   std::unique_ptr<LineReader> reader_;
   std::string system_;
   Json turns_ = Json::array();  // user and assistant
@@ -88,8 +99,23 @@ void Chat::remark(std::string_view text) const {
   print_error(stderr_is_terminal() ? fmt::format("\x1b[2m{}\x1b[0m\n", text) : fmt::format("{}\n", text));
 }
 
+// What was restored is a conversation in tokens alone: what is said now goes behind it, as the template puts
+// it behind its own beginning.
+Result<std::vector<int32_t>> Chat::encode() const {
+  ASSIGN_OR_RETURN(std::vector<int32_t> ids, format_.encode(messages()));
+  if (begun_.empty()) return ids;
+  ASSIGN_OR_RETURN(const std::vector<int32_t> opening, format_.encode_opening());
+  if (ids.size() < opening.size() || !std::equal(opening.begin(), opening.end(), ids.begin())) {
+    return make_error("the model's chat template cannot go on with a session: /reset begins anew");
+  }
+  ids.erase(ids.begin(), ids.begin() + std::ssize(opening));
+  ids.insert(ids.begin(), begun_.begin(), begun_.end());
+  return ids;
+}
+
 Result<Chat::Next> Chat::reset(const std::string&) {
   turns_.clear();
+  begun_.clear();
   return Next::go_on;
 }
 
@@ -140,7 +166,7 @@ Result<Chat::Next> Chat::answer(const std::string& text) {
     return error;
   };
   GenerationRequest request = make_request(options_.sampling, engine_);
-  auto prompt = format_.encode(messages());
+  auto prompt = encode();
   if (!prompt.ok()) return forget(prompt.error());
   request.prompt = std::move(*prompt);
 
@@ -162,6 +188,7 @@ Result<Chat::Next> Chat::answer(const std::string& text) {
     turns_.erase(turns_.size() - 1);
   } else {
     turns_.push_back(message("assistant", result->text));
+    said_ = answered_tokens(engine_, request.prompt, *result);
     if (!result->reasoning.empty()) turns_.back()["reasoning_content"] = result->reasoning;
     if (!options_.quiet) remark(statistics_line(*result));
   }
@@ -169,10 +196,22 @@ Result<Chat::Next> Chat::answer(const std::string& text) {
 }
 
 Result<ExitCode> Chat::run() {
+  Result<ExitCode> left = talk();
+  if (said_ != session_.tokens()) {
+    const Result<void> saved = session_.save(said_);
+    if (left.ok() && !saved.ok()) return saved.error();
+  }
+  return left;
+}
+
+Result<ExitCode> Chat::talk() {
   const bool interactive = reader_->interactive();
   if (interactive)
     remark(fmt::format("{}: {} layers ({}), up to {} tokens. /help lists the commands.", options_.model,
                        engine_.info().layers, engine_.info().schedule, engine_.info().context));
+  if (!begun_.empty() && !options_.quiet) {
+    remark(fmt::format("{}: goes on after {} tokens", options_.session, begun_.size()));
+  }
   while (true) {
     Entry entry = reader_->read();
     if (entry.kind == Entry::Kind::cancelled) continue;
@@ -197,7 +236,8 @@ Result<ExitCode> Chat::run() {
 Result<ExitCode> run(const Options& options) {
   ASSIGN_OR_RETURN(Engine engine, load_engine(options.model, options.engine));
   ASSIGN_OR_RETURN(ChatFormat format, ChatFormat::create(engine, options.chat, "use indexshare run --raw"));
-  return Chat(options, engine, std::move(format)).run();
+  ASSIGN_OR_RETURN(KeptSession session, KeptSession::open(engine, options.session));
+  return Chat(options, engine, std::move(format), std::move(session)).run();
 }
 
 }  // namespace
@@ -206,6 +246,7 @@ Action add_chat(CLI::App& command) {
   auto options = std::make_shared<Options>();
   add_model(command, options->model);
   command.add_flag("-q,--quiet", options->quiet, "no statistics");
+  add_session_flag(command, options->session);
   add_chat_flags(command, options->chat);
   add_sampling_flags(command, options->sampling);
   add_engine_flags(command, options->engine);

@@ -22,7 +22,15 @@ Result<ChatFormat> ChatFormat::create(const Engine& engine, ChatFlags flags, std
 }
 
 Result<std::vector<int32_t>> ChatFormat::encode(const Json& messages) const {
-  Json variables = {{"messages", messages}};
+  return encode(messages, /*answer_follows=*/true);
+}
+
+Result<std::vector<int32_t>> ChatFormat::encode_opening() const {
+  return encode(Json::array(), /*answer_follows=*/false);
+}
+
+Result<std::vector<int32_t>> ChatFormat::encode(const Json& messages, bool answer_follows) const {
+  Json variables = {{"messages", messages}, {"add_generation_prompt", answer_follows}};
   if (flags_.enable_thinking) variables["enable_thinking"] = *flags_.enable_thinking;
   if (flags_.reasoning_effort) variables["reasoning_effort"] = *flags_.reasoning_effort;
   ASSIGN_OR_RETURN(const std::string text, engine_->runner().render_chat(std::move(variables)));

@@ -25,7 +25,12 @@ class ChatFormat {
   /// The messages through the model's template and tokenizer, ready for the model's answer.
   Result<std::vector<int32_t>> encode(const Json& messages) const;
 
+  /// What the template puts before the first message.
+  Result<std::vector<int32_t>> encode_opening() const;
+
  private:
+  Result<std::vector<int32_t>> encode(const Json& messages, bool answer_follows) const;
+
   ChatFormat(const Engine& engine, ChatFlags flags) : engine_(&engine), flags_(std::move(flags)) {}
 
   const Engine* engine_;

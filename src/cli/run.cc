@@ -11,6 +11,7 @@
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/prompt.h"
+#include "cli/session_flag.h"
 
 namespace indexshare::cli {
 namespace {
@@ -23,6 +24,7 @@ struct Options {
   bool raw = false;
   bool json = false;
   bool quiet = false;
+  std::string session;
   ChatFlags chat;
   SamplingFlags sampling;
   EngineOptions engine;
@@ -73,6 +75,10 @@ Result<ExitCode> run(const Options& options) {
   ASSIGN_OR_RETURN(Engine engine, load_engine(options.model, options.engine));
   GenerationRequest request = make_request(options.sampling, engine);
   ASSIGN_OR_RETURN(request.prompt, encode_prompt(engine, options, text));
+  ASSIGN_OR_RETURN(const KeptSession session, KeptSession::open(engine, options.session));
+  if (const std::string line = session.kept_line(request.prompt); !line.empty() && !options.quiet) {
+    print_error(line + "\n");
+  }
 
   AnswerStream stream(engine);
   ProgressLine reading("reading the prompt", "tokens");
@@ -89,13 +95,17 @@ Result<ExitCode> run(const Options& options) {
     }
     return !interrupt.requested();
   };
+  int64_t unread = std::ssize(request.prompt);
   callbacks.on_prompt = [&](int64_t done, int64_t total) {
     reading.update(done, total);
+    unread = total - done;
     return !interrupt.requested();
   };
   ASSIGN_OR_RETURN(const GenerationResult result, engine.generate(request, std::move(callbacks)));
   reading.clear();
   generating.clear();
+  std::vector<int32_t> tokens = answered_tokens(engine, request.prompt, result);
+  if (result.ids.empty()) tokens.resize(tokens.size() - static_cast<size_t>(unread));  // it was interrupted
 
   if (options.json) {
     RETURN_IF_ERROR(print(dump_json(answer_json(engine, request, result)) + "\n"));
@@ -103,6 +113,7 @@ Result<ExitCode> run(const Options& options) {
     RETURN_IF_ERROR(stream.finish());
     if (!options.quiet) print_error(statistics_line(result) + "\n");
   }
+  RETURN_IF_ERROR(session.save(tokens));
   return interrupt.requested() ? ExitCode::interrupted : ExitCode::done;
 }
 
@@ -124,6 +135,7 @@ Action add_run(CLI::App& command) {
   add_integer(command, "--logprobs", options->sampling.logprobs, 0, kMaxLogprobs,
               "with --json: log-probabilities of the tokens and of the N best at each place")
       ->needs(json);
+  add_session_flag(command, options->session);
   add_chat_flags(command, options->chat);
   add_sampling_flags(command, options->sampling);
   add_engine_flags(command, options->engine);
