@@ -1,17 +1,18 @@
 # The front door: every target installs the packages it needs, then builds only what has changed.
 FUZZ_SECONDS ?= 60
+SOAK_MINUTES ?= 10
 PREFIX ?= /usr/local
 JOBS := $(shell nproc 2>/dev/null || echo 2)
 
 # To the recipes as it was typed: make expands nothing in it, and the shell does not read it as code.
 override PROMPT := $(value PROMPT)
-export PROMPT FUZZ_SECONDS PREFIX JOBS
+export PROMPT FUZZ_SECONDS SOAK_MINUTES PREFIX JOBS
 
 # Where the machine has NEON of its own, the preset `dev` tests it.
 NEON := $(if $(filter aarch64,$(shell uname -m)),,neon)
 
 .DEFAULT_GOAL := help
-.PHONY: help build install run test bench bench-1m fuzz format lint clean
+.PHONY: help build install run test bench bench-1m fuzz soak format lint clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -41,6 +42,9 @@ fuzz: ## run each fuzzer for FUZZ_SECONDS (60) and keep what it finds in build/c
 	@tools/setup.sh build test
 	@tools/build.sh fuzz
 	@tools/fuzz.sh
+
+soak: build ## load the server for SOAK_MINUTES (10): 64 streams, clients that leave, stall or never finish asking
+	@INDEXSHARE=build/release/indexshare python3 tests/soak/soak.py --minutes "$$SOAK_MINUTES"
 
 format: ## format the C++ sources
 	@tools/setup.sh test
