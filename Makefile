@@ -12,7 +12,7 @@ export PROMPT FUZZ_SECONDS SOAK_MINUTES PREFIX JOBS
 NEON := $(if $(filter aarch64,$(shell uname -m)),,neon)
 
 .DEFAULT_GOAL := help
-.PHONY: help build install run test bench bench-1m fuzz soak format lint clean
+.PHONY: help build install wheel run test bench bench-1m fuzz soak format lint clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -23,6 +23,10 @@ build: ## build the program, build/release/indexshare
 
 install: build ## install the program, the library and its headers under PREFIX (/usr/local)
 	@cmake --install build/release --prefix "$$PREFIX"
+
+wheel: ## build a wheel of the Python package that carries the libraries it needs, into build/dist
+	@tools/setup.sh build python
+	@tools/wheel.sh
 
 run: build ## generate from PROMPT="..." with the demonstration model
 	@tools/demo.sh

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # Installs the packages that building, testing and linting need and that are missing (Debian, Ubuntu).
-# Usage: tools/setup.sh [build] [test] [lint]      default: build
+# Usage: tools/setup.sh [build] [python] [test] [lint]      default: build
 set -euo pipefail
 
 build="g++ cmake ninja-build pkg-config libfmt-dev nlohmann-json3-dev libcli11-dev libsimdjson-dev
        libpcre2-dev libutf8proc-dev libedit-dev libnuma-dev libxxhash-dev boost"
-test="libgtest-dev liblzma-dev python3 python3-dev python3-venv clang clang-format clang-runtime"
+python="python3 python3-dev python3-venv"
+test="libgtest-dev liblzma-dev $python clang clang-format clang-runtime"
 lint="clang-tidy"
 if [ "$(uname -m)" != aarch64 ]; then # the NEON kernels are tested under emulation
   test+=" g++-aarch64-linux-gnu qemu-user googletest"
@@ -50,9 +51,9 @@ sets=("$@")
 wanted=()
 for name in "${sets[@]}"; do
   case "$name" in
-    build | test | lint) read -r -d '' -a packages <<<"${!name}" || true ;;
+    build | python | test | lint) read -r -d '' -a packages <<<"${!name}" || true ;;
     *)
-      echo "setup.sh: unknown set '$name', expected build, test or lint" >&2
+      echo "setup.sh: unknown set '$name', expected build, python, test or lint" >&2
       exit 2
       ;;
   esac

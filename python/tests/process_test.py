@@ -81,6 +81,7 @@ print(resident() - before, len(os.listdir("/proc/self/fd")) - files, len(os.list
 """
     done = subprocess.run(python(code), capture_output=True, text=True, check=True, timeout=3000)
     grown, files, tasks = map(int, done.stdout.split())
+    print(f"{cycles} cycles: {grown / 1024:.0f} KiB more, {files} files, {tasks} threads")  # pytest -rP shows it
     assert grown < 8 << 20, f"{cycles} cycles left {grown} bytes"  # one model's weights alone are 13 MB
     assert files == 0
     assert tasks == 0
