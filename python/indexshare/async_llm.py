@@ -41,7 +41,8 @@ class _Bell:
 class AsyncLLM(ModelOwner):
     """A loaded model that answers prompts in an asyncio program, any number at once.
 
-    Args and exceptions are those of LLM. Loading blocks: do it before the loop begins, or in an executor.
+    ``model``, ``seed``, ``parameters`` and what it raises are those of LLM. Loading blocks: do it before the loop
+    begins, or in an executor.
     """
 
     def __init__(self, model: Path, *, seed: Optional[int] = None, **parameters: Any) -> None:
@@ -64,9 +65,19 @@ class AsyncLLM(ModelOwner):
     ) -> AsyncIterator[RequestOutput]:
         """Continues a prompt: ``async for output in llm.generate("...")``.
 
-        By ``sampling_params.output_kind`` it yields, whenever there is more, all that there is so far
-        (CUMULATIVE) or what is new (DELTA), and last the finished output; or this alone (FINAL_ONLY).
-        Leaving the loop, cancelling the task or abort() ends the request within a step.
+        Args:
+            prompt: a text, token ids, ``{"prompt": text}``, ``{"prompt_token_ids": ids}``.
+            sampling_params: None: what the model's files ask for.
+            request_id: what abort() calls it, and the output; None: a number.
+            parameters: of vLLM's; ignored with one warning, or refused.
+
+        Yields:
+            By ``sampling_params.output_kind``, whenever there is more, all that there is so far (CUMULATIVE) or
+            what is new (DELTA), and last the finished output; or this alone (FINAL_ONLY). Leaving the loop,
+            cancelling the task or abort() ends the request within a step.
+
+        Raises:
+            ValueError, TypeError: a parameter is not as expected, or a request of this id is running.
         """
         take_foreign(parameters, REQUEST, "generate")
         (params,) = spread_params(sampling_params, 1, self._model)
@@ -124,7 +135,11 @@ class AsyncLLM(ModelOwner):
         tools: Optional[Sequence[Mapping[str, Any]]] = None,
         chat_template_kwargs: Optional[Mapping[str, Any]] = None,
     ) -> AsyncIterator[RequestOutput]:
-        """Answers a conversation through the model's chat template; yields as generate does."""
+        """Answers a conversation through the model's chat template.
+
+        ``messages``, ``tools`` and ``chat_template_kwargs`` are those of LLM.chat, ``sampling_params`` and
+        ``request_id`` those of generate, as which it yields and raises.
+        """
         variables = dict(chat_template_kwargs or {})
         if tools:
             variables["tools"] = list(tools)
@@ -133,7 +148,8 @@ class AsyncLLM(ModelOwner):
             yield output
 
     async def abort(self, request_id: str) -> None:
-        """Ends a request within a step, with the finish reason "abort"; nothing where it has ended."""
+        """Ends the request ``request_id`` within a step, with the finish reason "abort". One that has ended, or
+        never was, raises nothing."""
         for answer in self._running.get(request_id, ()):
             answer.cancel()
 

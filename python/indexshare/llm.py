@@ -152,6 +152,7 @@ class LLM(ModelOwner):
             prompts: one or a list: a text, token ids, ``{"prompt": text}``, ``{"prompt_token_ids": ids}``.
             sampling_params: for all, or one for each; None: what the model's files ask for.
             use_tqdm: show a progress bar on a terminal, or the function that makes one.
+            parameters: of vLLM's; ignored with one warning, or refused. With SGLang's it is SGLang's call.
 
         Returns:
             A list with a RequestOutput for each prompt, in their order; what SGLang's Engine.generate returns
@@ -184,6 +185,8 @@ class LLM(ModelOwner):
 
         Args:
             messages: of one conversation, or a list of conversations.
+            sampling_params, use_tqdm, parameters: as of generate.
+            add_generation_prompt: let the model answer, rather than go on with the last message.
             tools: that the model may call, as OpenAI's interface describes them.
             chat_template_kwargs: what else the template reads: enable_thinking, reasoning_effort...
 

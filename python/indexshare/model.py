@@ -40,7 +40,7 @@ class Forward(NamedTuple):
 class Tokenizer:
     """Text to token ids and back, by the model's tokenizer.json.
 
-    Its methods raise ValueError where the model has none.
+    Its methods raise ValueError where the model has none, and for what is no token id.
     """
 
     _engine: _core.Engine
@@ -50,11 +50,12 @@ class Tokenizer:
         return self._engine.encode(checked_text(text, "text"), plain)
 
     def decode(self, ids: Iterable[int], *, skip_special_tokens: bool = True) -> str:
-        """The text of ids; what is no whole UTF-8 becomes U+FFFD."""
+        """The text of ids, without that of special tokens unless ``skip_special_tokens`` is false; what is no
+        whole UTF-8 becomes U+FFFD."""
         return self._engine.decode(token_ids(ids, "ids"), skip_special_tokens)
 
     def token_bytes(self, id: int) -> bytes:
-        """The bytes that a token stands for, perhaps part of a character."""
+        """The bytes that the token ``id`` stands for, perhaps part of a character."""
         return self._engine.token_bytes(id)
 
 
@@ -174,7 +175,8 @@ class Model:
     def forward(
         self, ids: Iterable[int], *, logits: bool = True, selections: bool = True, hidden: bool = True
     ) -> Forward:
-        """Runs S tokens as a sequence of its own and shows what the model computed; see Forward for shapes.
+        """Runs S tokens as a sequence of its own and shows what the model computed: those of ``logits``,
+        ``selections`` and ``hidden`` that are asked for; see Forward for shapes.
 
         It runs between two steps of what else the engine does, which waits for it. Ctrl-C stops it after
         the chunk that it is at. Raises ValueError for ids that are no tokens, or too many, and MemoryError

@@ -15,6 +15,7 @@ _FINISH_REASONS = {"cancelled": "abort", "timeout": "abort"}
 class Logprob:
     """A token's log-probability under the model's own distribution (natural logarithm)."""
 
+    #: At most 0.
     logprob: float
     #: 1: the most probable.
     rank: Optional[int] = None
@@ -56,14 +57,17 @@ class CompletionOutput:
 class RequestOutput:
     """A prompt and its answers."""
 
+    #: The one that AsyncLLM.generate was given, or a number.
     request_id: str
     #: The prompt's text; None where it came as token ids.
     prompt: Optional[str]
+    #: As the model read them.
     prompt_token_ids: List[int]
     #: For each prompt token, where they were asked for; None for the first, which nothing predicts.
     prompt_logprobs: Optional[List[Optional[LogprobsOfToken]]]
     #: n of them.
     outputs: List[CompletionOutput]
+    #: False: more will come (AsyncLLM).
     finished: bool = True
     #: Tokens of the prompt that did not have to be read again.
     num_cached_tokens: Optional[int] = None

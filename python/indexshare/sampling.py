@@ -65,7 +65,9 @@ class SamplingParams:
         output_kind: what AsyncLLM yields.
         logit_bias: added to the logits of these ids, from -100 to 100.
 
-    The others are vLLM's, and refused where they ask for what this engine has not.
+    Of vLLM's others, spaces_between_special_tokens changes nothing, and bad_words, allowed_token_ids,
+    structured_outputs, logits_processors, truncate_prompt_tokens and extra_args are refused: what they ask for
+    this engine has not.
 
     Raises:
         TypeError, ValueError: as soon as it is made; the sentence names the field.

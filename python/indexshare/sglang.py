@@ -66,8 +66,8 @@ class Engine(ModelOwner):
             sampling_params: a dict with SGLang's names (max_new_tokens, 128 unless given, temperature, top_p,
                 top_k, min_p, stop, stop_token_ids, n, ...), for all or one for each prompt. They may stand as
                 keywords too.
-            return_logprob, top_logprobs_num: report log-probabilities; logprob_start_len=0: the prompt's too.
-            stream: yield the answer as it comes.
+            parameters: these, and of a call return_logprob and top_logprobs_num (report log-probabilities),
+                logprob_start_len=0 (the prompt's too), stream (yield the answer as it comes).
 
         Returns:
             An Output for one prompt with n = 1, else a list of them; with ``stream`` an iterator of Outputs
@@ -85,7 +85,10 @@ class Engine(ModelOwner):
 
 
 class LLM(Engine):
-    """The same, as SGLang's documents write it: ``sgl.LLM("path", max_seq_len=...)``."""
+    """The same, as SGLang's documents write it: ``sgl.LLM("path", max_seq_len=...)``.
+
+    ``model_path``, ``model``, ``random_seed``, ``seed`` and ``parameters`` are those of Engine.
+    """
 
 
 def is_call(parameters: Mapping[str, Any]) -> bool:

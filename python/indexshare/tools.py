@@ -14,6 +14,7 @@ from .model import checked_text
 class ToolCall:
     """A function that the model wants called."""
 
+    #: The function's.
     name: str
     #: By their names; of the types that the tool's schema allows, where the model wrote such.
     arguments: Dict[str, Any]
