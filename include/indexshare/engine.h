@@ -7,6 +7,7 @@
 //   Result<GenerationResult> answer = engine->generate(request);
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
@@ -50,8 +51,10 @@ struct EngineStatistics {
   int64_t running = 0, waiting = 0;  // requests
   int64_t submitted = 0, finished = 0, failed = 0, cancelled = 0, preempted = 0;
   int64_t prompt_tokens = 0, cached_tokens = 0, generated_tokens = 0;
-  int64_t steps = 0;         // forward passes
-  int64_t step_tokens = 0;   // of all passes
+  int64_t steps = 0;        // forward passes
+  int64_t step_tokens = 0;  // of all passes
+  /// Passes by their tokens: [0] over one, [i] over more than 2^(i-1) and at most 2^i, the last one any more.
+  std::array<int64_t, 17> steps_by_tokens{};
   int64_t pages_in_use = 0;  // held by running requests or kept for reuse
   int64_t pages_kept = 0;    // of these, for reuse alone or as well
   int64_t page_bytes = 0, page_tokens = 0;

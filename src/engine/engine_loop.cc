@@ -1,6 +1,7 @@
 #include "engine/engine_loop.h"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 #include "base/error.h"
@@ -159,6 +160,8 @@ void EngineLoop::run() {
   const Batch batch = builder.batch();
   ++counts_.steps;
   counts_.step_tokens += batch.rows();
+  const auto size = static_cast<size_t>(std::bit_width(static_cast<uint64_t>(batch.rows() - 1)));
+  ++counts_.steps_by_tokens[std::min(size, counts_.steps_by_tokens.size() - 1)];
   const Tensor logits = runner_.forward(batch);
   take_results(logits, profile.work() - before);
 }
@@ -185,7 +188,9 @@ void EngineLoop::take_results(Tensor logits, const Work& work) {
     }
     if (!complete) continue;
     const std::span<float> last(own.row(rows - 1), static_cast<size_t>(own.cols));
+    const int64_t generated = std::ssize(request.result().ids);
     if (request.take_logits(last, sampler_workspace_)) ended.push_back(request.id());
+    counts_.generated_tokens += std::ssize(request.result().ids) - generated;
   }
   for (auto& request : take_out(running_, [&](const ActiveRequest& r) {
          return std::find(ended.begin(), ended.end(), r.id()) != ended.end();
@@ -197,7 +202,6 @@ void EngineLoop::take_results(Tensor logits, const Work& work) {
 void EngineLoop::finish(std::unique_ptr<ActiveRequest> request) {
   const GenerationResult& result = request->result();
   counts_.cached_tokens += result.cached_tokens;
-  counts_.generated_tokens += std::ssize(result.ids);
   ++(request->failed()                                 ? counts_.failed
      : result.finish_reason == FinishReason::cancelled ? counts_.cancelled
                                                        : counts_.finished);

@@ -171,7 +171,7 @@ void post_chat_completions(Call call) {
   request.prompt = std::move(prompt.ids);
   auto chat = std::make_shared<Chat>(Chat{{std::move(call), stream, "chatcmpl"}, with_logprobs});
   chat->choices.assign(static_cast<size_t>(count), Choice{AnswerReader(prompt)});
-  answer(chat->call.engine(), chat->call.exchange, copies(std::move(request), count), listener_of(chat));
+  answer(chat->call, copies(std::move(request), count), listener_of(chat));
 }
 
 }  // namespace indexshare::server

@@ -233,7 +233,7 @@ void post_completions(Call call) {
       completion->choices.push_back({with_prompt ? ids : std::vector<int32_t>(), LogprobList(engine)});
     }
   }
-  answer(completion->call.engine(), completion->call.exchange, std::move(requests), listener_of(completion));
+  answer(completion->call, std::move(requests), listener_of(completion));
 }
 
 }  // namespace indexshare::server

@@ -1,5 +1,6 @@
 #include "server/generation.h"
 
+#include <chrono>
 #include <utility>
 
 #include "base/error.h"
@@ -10,6 +11,7 @@ namespace {
 // Belongs to the network thread: what the engine says is posted there.
 struct Answers {
   Engine& engine;
+  Metrics& metrics;
   std::shared_ptr<HttpExchange> exchange;
   AnswerListener listener;
   std::vector<RequestId> ids = {};
@@ -28,6 +30,7 @@ struct Answers {
   }
 
   void take(size_t index, const Result<GenerationResult>& result) {
+    if (result.ok()) metrics.observe_answer(*result);
     if (refused) return;
     if (!result.ok()) return refuse(refusal_of(result.error()));
     note += fmt::format(
@@ -41,16 +44,39 @@ struct Answers {
   }
 };
 
+// How long each token was waited for.
+class TokenClock {
+ public:
+  TokenClock(Metrics& metrics, std::chrono::steady_clock::time_point begun)
+      : metrics_(&metrics), last_(begun) {}
+
+  void tick() {
+    const auto now = std::chrono::steady_clock::now();
+    const std::chrono::duration<double> time = now - std::exchange(last_, now);
+    if (std::exchange(first_, false)) {
+      metrics_->observe_first_token(time.count());
+    } else {
+      metrics_->observe_next_token(time.count());
+    }
+  }
+
+ private:
+  Metrics* metrics_;
+  std::chrono::steady_clock::time_point last_;
+  bool first_ = true;
+};
+
 GenerationCallbacks callbacks_of(const std::shared_ptr<Answers>& answers, size_t index) {
   GenerationCallbacks callbacks;
-  if (answers->listener.on_piece) {
-    callbacks.on_piece = [answers, index](const GeneratedPiece& piece) {
-      answers->exchange->post([answers, index, piece] {
-        if (!answers->refused) answers->listener.on_piece(index, piece);
-      });
-      return true;
-    };
-  }
+  callbacks.on_piece = [answers, index, clock = TokenClock(answers->metrics, answers->exchange->begun())](
+                           const GeneratedPiece& piece) mutable {
+    clock.tick();
+    if (!answers->listener.on_piece) return true;
+    answers->exchange->post([answers, index, piece] {
+      if (!answers->refused) answers->listener.on_piece(index, piece);
+    });
+    return true;
+  };
   callbacks.on_end = [answers, index](Result<GenerationResult> result) {
     answers->exchange->post([answers, index, result = std::move(result)] { answers->take(index, result); });
   };
@@ -73,11 +99,11 @@ void submit_all(const std::shared_ptr<Answers>& answers, std::vector<GenerationR
 
 }  // namespace
 
-void answer(Engine& engine, const std::shared_ptr<HttpExchange>& exchange,
-            std::vector<GenerationRequest> requests, AnswerListener listener) {
-  auto answers = std::make_shared<Answers>(Answers{engine, exchange, std::move(listener)});
+void answer(const Call& call, std::vector<GenerationRequest> requests, AnswerListener listener) {
+  auto answers = std::make_shared<Answers>(
+      Answers{call.engine(), call.service.metrics(), call.exchange, std::move(listener)});
   // The network thread submits, so that nothing of an answer can arrive before all are taken.
-  exchange->post([answers = std::move(answers), requests = std::move(requests)]() mutable {
+  call.exchange->post([answers = std::move(answers), requests = std::move(requests)]() mutable {
     submit_all(answers, requests);
   });
 }

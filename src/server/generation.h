@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "indexshare/engine.h"
-#include "server/http.h"
+#include "server/call.h"
 #include "server/refusal.h"
 
 namespace indexshare::server {
@@ -33,9 +33,7 @@ AnswerListener listener_of(const std::shared_ptr<Answer>& answer) {
   };
 }
 
-/// Has the engine answer all of `requests`; cancels them when the client goes. `engine` must outlive the
-/// answers, and they the server.
-void answer(Engine& engine, const std::shared_ptr<HttpExchange>& exchange,
-            std::vector<GenerationRequest> requests, AnswerListener listener);
+/// Has the engine answer all of `requests` to a call; cancels them when the client goes.
+void answer(const Call& call, std::vector<GenerationRequest> requests, AnswerListener listener);
 
 }  // namespace indexshare::server

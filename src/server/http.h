@@ -60,6 +60,8 @@ class HttpExchange : public std::enable_shared_from_this<HttpExchange> {
   ~HttpExchange();
 
   const HttpRequest& request() const { return request_; }
+  /// When the request had come in as a whole.
+  std::chrono::steady_clock::time_point begun() const { return begun_; }
 
   /// Runs `task` on the network thread, after what was posted before.
   void post(std::function<void()> task);

@@ -29,6 +29,7 @@ const std::vector<Route>& all_routes();
 void get_health(Call call);  // status.cc
 void get_ready(Call call);
 void get_models(Call call);
+void get_metrics(Call call);
 void post_completions(Call call);  // completions.cc
 std::span<const Field> completion_fields();
 void post_chat_completions(Call call);  // chat_completions.cc

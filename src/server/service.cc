@@ -80,6 +80,8 @@ HttpHandler Service::handler() {
     return response;
   };
   handler.on_end = [this](const HttpRecord& record) {
+    const auto routes = routes_of(record.path);
+    metrics_.observe_request(routes.empty() ? "none" : routes.front()->path, record.status, record.seconds);
     if (!log_.writes(LogLevel::info)) return;
     log_.write(LogLevel::info,
                fmt::format("request={} method={} path=\"{}\" status={} ms={:.1f}{}{}{}", record.id,

@@ -11,6 +11,7 @@
 #include "indexshare/engine.h"
 #include "server/http.h"
 #include "server/log.h"
+#include "server/metrics.h"
 #include "server/refusal.h"
 
 namespace indexshare::server {
@@ -38,6 +39,7 @@ class Service {
   bool draining() const { return draining_; }
 
   Engine& engine() { return engine_; }
+  Metrics& metrics() { return metrics_; }
   const std::string& model_name() const { return options_.model_name; }
   int64_t created() const { return created_; }
 
@@ -53,6 +55,7 @@ class Service {
   Engine& engine_;
   ServiceOptions options_;
   const Log& log_;
+  Metrics metrics_;
   int64_t created_;
   std::atomic<bool> draining_ = false;
 };

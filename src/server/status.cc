@@ -22,6 +22,11 @@ void get_models(Call call) {
   call.respond({{"object", "list"}, {"data", Json::array({std::move(model)})}});
 }
 
+void get_metrics(Call call) {
+  call.respond(HttpResponse{.content_type = "text/plain; version=0.0.4; charset=utf-8",
+                            .body = call.service.metrics().text(call.engine())});
+}
+
 void post_embeddings(Call call) {
   call.refuse({.status = 400,
                .message = fmt::format("{} makes no embeddings: it generates text, at /v1/chat/completions",

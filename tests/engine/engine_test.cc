@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cmath>
 #include <future>
+#include <numeric>
 #include <random>
 #include <thread>
 
@@ -141,6 +142,11 @@ TEST(Engine, SaysTogetherWhatEachRequestSaysAlone) {
   const EngineStatistics statistics = engine->statistics();
   EXPECT_GT(statistics.cached_tokens, 5000);
   EXPECT_EQ(statistics.finished, 120);
+  int64_t generated = 0;
+  for (const GenerationResult& result : expected) generated += 2 * std::ssize(result.ids);
+  EXPECT_EQ(statistics.generated_tokens, generated);
+  const auto& sizes = statistics.steps_by_tokens;
+  EXPECT_EQ(std::accumulate(sizes.begin(), sizes.end(), int64_t{0}), statistics.steps);
   EXPECT_EQ(statistics.running + statistics.waiting, 0);
   EXPECT_EQ(statistics.pages_in_use, statistics.pages_kept);
 }
