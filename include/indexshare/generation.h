@@ -18,10 +18,12 @@ struct GenerationRequest {
   std::vector<int32_t> prompt;  // 1 token or more, fewer than the context
   SamplingParams sampling;
   std::optional<int64_t> max_tokens;  // none: as many as the context holds; 0: the prompt is only read
-  std::vector<std::string> stop;      // the answer ends before one of these texts
-  std::vector<int32_t> stop_ids;      // beside the model's own
-  bool ignore_eos = false;            // the model's own stop ids do not stop
-  bool include_stop = false;          // the stop text, where one was met, is part of the answer
+  std::optional<int64_t> max_reasoning_tokens;  // then </think> follows, whatever the model would say, and no
+                                                // other marker of reasoning; none: any number
+  std::vector<std::string> stop;                // the answer ends before one of these texts
+  std::vector<int32_t> stop_ids;                // beside the model's own
+  bool ignore_eos = false;                      // the model's own stop ids do not stop
+  bool include_stop = false;                    // the stop text, where one was met, is part of the answer
   bool whole_text = false;  // `text` is that of all tokens: special ones, reasoning and its markers included
   std::optional<int32_t> prompt_logprobs;  // report the prompt tokens' log-probabilities and this many of the
                                            // best; such a prompt is read from its first token

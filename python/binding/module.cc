@@ -125,6 +125,7 @@ void bind_request(nb::module_& m) {
   request.def(nb::init<>())
       .def_rw("prompt", &GenerationRequest::prompt)
       .def_rw("max_tokens", &GenerationRequest::max_tokens, nb::arg().none())
+      .def_rw("max_reasoning_tokens", &GenerationRequest::max_reasoning_tokens, nb::arg().none())
       .def_rw("stop", &GenerationRequest::stop)
       .def_rw("stop_ids", &GenerationRequest::stop_ids)
       .def_rw("ignore_eos", &GenerationRequest::ignore_eos)

@@ -70,6 +70,7 @@ class Request:
     def __init__(self) -> None: ...
     prompt: List[int]
     max_tokens: Optional[int]
+    max_reasoning_tokens: Optional[int]
     stop: List[str]
     stop_ids: List[int]
     ignore_eos: bool

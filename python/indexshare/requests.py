@@ -84,6 +84,7 @@ def make_request(engine: _core.Engine, ids: List[int], params: SamplingParams, s
         "seed": seed,
         "min_tokens": params.min_tokens,
         "max_tokens": params.max_tokens,
+        "max_reasoning_tokens": params.thinking_token_budget,
         "logprobs": params.logprobs,
         "prompt_logprobs": params.prompt_logprobs,
         "stop": params.stop,

@@ -34,6 +34,7 @@ _FIELDS: Dict[str, Tuple[Tuple[Type[Any], ...], Optional[float], Optional[float]
     "max_tokens": ((int, type(None)), 0, 2**31 - 1),
     "min_tokens": ((int,), 0, 2**31 - 1),
     "logprobs": ((int, type(None)), 0, _core.MAX_LOGPROBS),
+    "thinking_token_budget": ((int, type(None)), 0, 2**31 - 1),
     "prompt_logprobs": ((int, type(None)), 0, _core.MAX_LOGPROBS),
 }
 
@@ -60,6 +61,7 @@ class SamplingParams:
         min_tokens: shortest answer.
         logprobs: report the log-probability of each token, and so many of the best (at most 20).
         prompt_logprobs: the same of the prompt's tokens.
+        thinking_token_budget: most tokens of reasoning: then it is closed, once; None: any number.
         detokenize: False: leave the answer's text empty.
         skip_special_tokens: False: the text is that of all tokens, reasoning and its markers included.
         output_kind: what AsyncLLM yields.
@@ -90,6 +92,7 @@ class SamplingParams:
     min_tokens: int = 0
     logprobs: Optional[int] = None
     prompt_logprobs: Optional[int] = None
+    thinking_token_budget: Optional[int] = None
     detokenize: bool = True
     skip_special_tokens: bool = True
     spaces_between_special_tokens: bool = True

@@ -91,7 +91,10 @@ Result<void> read_thinking(const RequestValue& body, bool on_by_default, ChatInp
     if (object) RETURN_IF_ERROR(read_effort(object->find("effort"), wishes));
   }
   RETURN_IF_ERROR(read_switches(body, wishes));
-  ASSIGN_OR_RETURN(input.thinking_budget, body.find_integer("thinking_token_budget", 1));
+  for (const char* name : {"thinking_budget", "thinking_token_budget"}) {
+    ASSIGN_OR_RETURN(std::optional<int64_t> budget, body.find_integer(name, 0));
+    set(input.thinking_budget, budget);
+  }
   if (const auto thinking = body.find("thinking")) {
     RETURN_IF_ERROR(read_thinking_field(*thinking, wishes, input));
   }

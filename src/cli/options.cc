@@ -215,6 +215,8 @@ void add_sampling_flags(CLI::App& command, SamplingFlags& flags) {
             })
       ->group(kGroup);
   integer("--max-tokens", flags.max_tokens, int64_t{1}, kMaxCount, "longest answer");
+  integer("--max-reasoning-tokens", flags.max_reasoning_tokens, int64_t{0}, kMaxCount,
+          "longest reasoning: then it is closed");
   integer("--min-tokens", flags.min_tokens, 0, static_cast<int32_t>(kMaxCount), "shortest answer");
   add_repeated(command, "--stop", "TEXT", "end before this text (repeatable)",
                [&flags](const std::string& text) {
@@ -246,6 +248,7 @@ GenerationRequest make_request(const SamplingFlags& flags, const Engine& engine)
   sampling.min_tokens = flags.min_tokens;
   sampling.logprobs = flags.logprobs;
   if (flags.max_tokens) request.max_tokens = flags.max_tokens;
+  request.max_reasoning_tokens = flags.max_reasoning_tokens;
   request.stop = flags.stop;
   request.stop_ids = flags.stop_ids;
   request.ignore_eos = flags.ignore_eos;

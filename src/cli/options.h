@@ -65,7 +65,7 @@ struct SamplingFlags {
   float frequency_penalty = 0, presence_penalty = 0;
   std::vector<std::pair<int32_t, float>> logit_bias;
   std::optional<uint64_t> seed;
-  std::optional<int64_t> max_tokens;
+  std::optional<int64_t> max_tokens, max_reasoning_tokens;
   int32_t min_tokens = 0;
   std::vector<std::string> stop;
   std::vector<int32_t> stop_ids;

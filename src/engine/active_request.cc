@@ -31,6 +31,9 @@ Result<void> check_lengths(const GenerationRequest& request, int64_t context) {
   if (length + std::min<int64_t>(max_tokens, 1) > context) {
     return make_error("the prompt of {} tokens leaves no room in the context of {}", length, context);
   }
+  if (request.max_reasoning_tokens.value_or(0) < 0) {
+    return make_error("max_reasoning_tokens is {}, expected 0 or more", *request.max_reasoning_tokens);
+  }
   if (request.max_tokens && request.sampling.min_tokens > max_tokens) {
     return make_error("min_tokens is {}, more than max_tokens {}", request.sampling.min_tokens, max_tokens);
   }
@@ -131,16 +134,37 @@ bool ActiveRequest::take_logits(std::span<float> logits, SamplerWorkspace& ws) {
     stop(FinishReason::length);
     return true;
   }
-  const bool too_early = std::ssize(result_.ids) < request_.sampling.min_tokens;
-  const SampledToken token =
-      sampler_.sample(logits, std::ssize(tokens_),
-                      too_early ? std::span<const int32_t>(stop_ids_) : std::span<const int32_t>(), ws);
+  if (reasons_too_long()) {
+    reasoning_cut_ = true;
+    return accept(sampler_.report(logits, *runner_.markers().end_think, ws));
+  }
+  const SampledToken token = sampler_.sample(logits, std::ssize(tokens_), suppressed(), ws);
   if (token.exhausted) {
     fail(make_error("the model's logits for position {} are not finite: its weights may be damaged",
                     tokens_.size()));
     return true;
   }
   return accept(token);
+}
+
+bool ActiveRequest::reasons_too_long() const {
+  return request_.max_reasoning_tokens && writer_.inside_reasoning() && runner_.markers().end_think &&
+         result_.reasoning_tokens >= *request_.max_reasoning_tokens;
+}
+
+// Tokens that may not come next: none that stops before min_tokens; and once reasoning was cut no marker of
+// it, as the model, which had not ended it, tends to go on with it and to close it again.
+std::span<const int32_t> ActiveRequest::suppressed() {
+  suppressed_.clear();
+  if (std::ssize(result_.ids) < request_.sampling.min_tokens) {
+    suppressed_.insert(suppressed_.end(), stop_ids_.begin(), stop_ids_.end());
+  }
+  if (reasoning_cut_) {
+    for (const auto& marker : {runner_.markers().think, runner_.markers().end_think}) {
+      if (marker) suppressed_.push_back(*marker);
+    }
+  }
+  return suppressed_;
 }
 
 bool ActiveRequest::accept(const SampledToken& token) {

@@ -80,6 +80,8 @@ class ActiveRequest {
 
  private:
   bool accept(const SampledToken& token);
+  bool reasons_too_long() const;
+  std::span<const int32_t> suppressed();
   int64_t token_limit() const;
 
   RequestId id_;
@@ -89,6 +91,8 @@ class ActiveRequest {
   size_t prompt_length_;
   std::vector<int32_t> tokens_;
   std::vector<int32_t> stop_ids_;
+  std::vector<int32_t> suppressed_;  // where the next token is chosen
+  bool reasoning_cut_ = false;       // by max_reasoning_tokens
   Sampler sampler_;
   AnswerWriter writer_;
   SequenceCache cache_;

@@ -22,15 +22,19 @@ AnswerWriter::AnswerWriter(const ModelRunner& runner, const GenerationRequest& r
       whole_text_(request.whole_text),
       min_tokens_(request.sampling.min_tokens),
       matcher_(request.stop, request.include_stop),
-      reasoning_(!request.whole_text && ends_inside_reasoning(request.prompt, runner.markers())) {
+      reasoning_(ends_inside_reasoning(request.prompt, runner.markers())) {
   if (runner.tokenizer() != nullptr) decoder_.emplace(*runner.tokenizer(), /*skip_special=*/!whole_text_);
 }
 
 std::string AnswerWriter::push(int32_t id, GenerationResult& result) {
   const MarkerTokens& markers = runner_.markers();
-  if (!whole_text_ && markers.think && id == *markers.think) return switch_to(true, result);
-  if (!whole_text_ && markers.end_think && id == *markers.end_think) return switch_to(false, result);
-  if (reasoning_) ++result.reasoning_tokens;
+  if (id == markers.think || id == markers.end_think) {
+    const bool opens = id == markers.think;
+    if (!whole_text_) return switch_to(opens, result);
+    reasoning_ = opens;
+  } else if (reasoning_) {
+    ++result.reasoning_tokens;
+  }
   if (!decoder_) return {};
   // What opens and closes a tool call is part of the answer, even where the tokenizer calls it special.
   if (std::binary_search(markers.tool_calls.begin(), markers.tool_calls.end(), id)) {
@@ -42,7 +46,7 @@ std::string AnswerWriter::push(int32_t id, GenerationResult& result) {
 std::string AnswerWriter::finish(GenerationResult& result) {
   if (!decoder_ || stopped()) return {};
   std::string text = write(decoder_->flush(), result);
-  if (!reasoning_ && !stopped()) text += append(matcher_.flush(), result);
+  if (!reasoning() && !stopped()) text += append(matcher_.flush(), result);
   return text;
 }
 
@@ -54,14 +58,14 @@ std::string AnswerWriter::switch_to(bool reasoning, GenerationResult& result) {
 
 // Stop texts are looked for in the answer alone, once it may end.
 std::string AnswerWriter::write(const std::string& text, GenerationResult& result) {
-  const bool may_end = !reasoning_ && std::ssize(result.ids) > min_tokens_;
+  const bool may_end = !reasoning() && std::ssize(result.ids) > min_tokens_;
   std::string certain = append(may_end ? matcher_.push(text) : text, result);
   if (stopped()) result.stop_text = matcher_.met();
   return certain;
 }
 
 std::string AnswerWriter::append(std::string text, GenerationResult& result) const {
-  (reasoning_ ? result.reasoning : result.text) += text;
+  (reasoning() ? result.reasoning : result.text) += text;
   return text;
 }
 

@@ -17,7 +17,10 @@ class AnswerWriter {
   /// Whether the answer begins as reasoning is read from the prompt. `runner` must outlive this.
   AnswerWriter(const ModelRunner& runner, const GenerationRequest& request);
 
-  bool reasoning() const { return reasoning_; }
+  /// Whether what comes next is told as reasoning: never where the whole text is asked for.
+  bool reasoning() const { return reasoning_ && !whole_text_; }
+  /// Whether it is reasoning.
+  bool inside_reasoning() const { return reasoning_; }
   bool stopped() const { return matcher_.stopped(); }
 
   /// The text that `id` makes certain: appended to `result`, and returned.

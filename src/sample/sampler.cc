@@ -140,8 +140,7 @@ void Sampler::accept(int32_t id) {
 
 SampledToken Sampler::sample(std::span<float> logits, int64_t position, std::span<const int32_t> suppressed,
                              SamplerWorkspace& ws) const {
-  remove_non_numbers(logits);
-  if (params_.logprobs) ws.raw.assign(logits.begin(), logits.end());
+  begin(logits, ws);
   transform(logits, suppressed);
 
   SampledToken token;
@@ -155,13 +154,29 @@ SampledToken Sampler::sample(std::span<float> logits, int64_t position, std::spa
   } else {
     token.id = draw(logits, largest, uniform_draw(params_.seed, static_cast<uint64_t>(position)), ws);
   }
-  if (params_.logprobs) {
-    const LogprobReport report = report_logprobs(ws.raw, token.id, *params_.logprobs, ws);
-    token.logprob = report.logprob;
-    token.rank = report.rank;
-    token.top = report.top;
-  }
+  add_logprobs(token, ws);
   return token;
+}
+
+SampledToken Sampler::report(std::span<float> logits, int32_t id, SamplerWorkspace& ws) const {
+  begin(logits, ws);
+  SampledToken token;
+  token.id = id;
+  add_logprobs(token, ws);
+  return token;
+}
+
+void Sampler::begin(std::span<float> logits, SamplerWorkspace& ws) const {
+  remove_non_numbers(logits);
+  if (params_.logprobs) ws.raw.assign(logits.begin(), logits.end());
+}
+
+void Sampler::add_logprobs(SampledToken& token, SamplerWorkspace& ws) const {
+  if (!params_.logprobs) return;
+  const LogprobReport report = report_logprobs(ws.raw, token.id, *params_.logprobs, ws);
+  token.logprob = report.logprob;
+  token.rank = report.rank;
+  token.top = report.top;
 }
 
 void Sampler::transform(std::span<float> logits, std::span<const int32_t> suppressed) const {

@@ -60,6 +60,9 @@ class Sampler {
   SampledToken sample(std::span<float> logits, int64_t position, std::span<const int32_t> suppressed,
                       SamplerWorkspace& ws) const;
 
+  /// What sample() would tell of `id`, had it chosen that.
+  SampledToken report(std::span<float> logits, int32_t id, SamplerWorkspace& ws) const;
+
   /// Counts `id` as output: the penalties of the next token see it.
   void accept(int32_t id);
 
@@ -67,6 +70,8 @@ class Sampler {
   const SamplingParams& params() const { return params_; }
 
  private:
+  void begin(std::span<float> logits, SamplerWorkspace& ws) const;
+  void add_logprobs(SampledToken& token, SamplerWorkspace& ws) const;
   void transform(std::span<float> logits, std::span<const int32_t> suppressed) const;
   int32_t draw(std::span<const float> logits, float largest, double uniform, SamplerWorkspace& ws) const;
 

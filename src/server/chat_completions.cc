@@ -168,7 +168,7 @@ void post_chat_completions(Call call) {
   if (fields.refusal()) return call.refuse(*fields.refusal());
 
   if (with_logprobs) request.sampling.logprobs = best;
-  request.prompt = std::move(prompt.ids);
+  prompt.move_into(request);
   auto chat = std::make_shared<Chat>(Chat{{std::move(call), stream, "chatcmpl"}, with_logprobs});
   chat->choices.assign(static_cast<size_t>(count), Choice{AnswerReader(prompt)});
   answer(chat->call, copies(std::move(request), count), listener_of(chat));

@@ -11,7 +11,9 @@ constexpr Field kFields[] = {
     {"parallel_tool_calls", "true or false", "false: one call at most"},
     {"enable_thinking", "true or false", "whether the model reasons before it answers"},
     {"reasoning_effort", "max, xhigh, high, medium, low, minimal or none", "how much it reasons"},
-    {"thinking", "an object", "type: enabled or disabled, as enable_thinking"},
+    {"thinking", "an object",
+     "type: enabled or disabled, as enable_thinking; budget_tokens: most that it reasons"},
+    {"thinking_budget", "a whole number", "another name of thinking_token_budget", 0, kMaxCount},
     {"chat_template_kwargs", "an object", "handed to the model's chat template"},
     {"response_format", "an object", "type: text, the only form there is"},
 };
@@ -27,11 +29,6 @@ void refuse_what_is_missing(FieldReader& fields, const api::ChatInput& input) {
   if (input.tool_choice.kind == Kind::required || input.tool_choice.kind == Kind::named) {
     fields.refuse("tool_choice",
                   "tool_choice asks for a call, expected auto or none: calls cannot be forced");
-  }
-  if (input.thinking_budget) {
-    fields.refuse("thinking_token_budget",
-                  "thinking_token_budget, or thinking.budget_tokens, is not supported: max_tokens bounds the "
-                  "whole answer");
   }
   const Json* format = fields.find("response_format");
   if (format == nullptr) return;
@@ -61,7 +58,12 @@ void read_chat_prompt(FieldReader& fields, const Engine& engine, Result<api::Cha
   if (!text.ok()) return fields.refuse("messages", text.error().message);
   Result<std::vector<int32_t>> ids = engine.encode(*text);
   if (!ids.ok()) return fields.refuse("messages", ids.error().message);
-  prompt = {std::move(*ids), std::move(input->tools), input->parallel_tool_calls};
+  prompt = {std::move(*ids), std::move(input->tools), input->parallel_tool_calls, input->thinking_budget};
+}
+
+void ChatPrompt::move_into(GenerationRequest& request) {
+  request.prompt = std::move(ids);
+  if (thinking_budget) request.max_reasoning_tokens = thinking_budget;
 }
 
 }  // namespace indexshare::server

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -20,6 +21,10 @@ struct ChatPrompt {
   std::vector<int32_t> ids;  // through the model's template and tokenizer
   ToolSchemas tools;         // that the answer may call
   bool parallel_tool_calls = true;
+  std::optional<int64_t> thinking_budget;  // tokens of reasoning
+
+  /// What of it the engine is to know.
+  void move_into(GenerationRequest& request);
 };
 
 /// Of what the reader of an API has made of the request that `fields` reads.

@@ -14,6 +14,9 @@
 
 namespace indexshare::server {
 
+/// Of whole numbers that count something.
+inline constexpr double kMaxCount = std::numeric_limits<int32_t>::max();
+
 struct Field {
   std::string_view name;
   std::string_view type;  // in words, as errors say it: "a number", "a string or a list of strings"

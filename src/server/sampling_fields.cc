@@ -8,8 +8,6 @@
 namespace indexshare::server {
 namespace {
 
-constexpr double kMaxCount = std::numeric_limits<int32_t>::max();
-
 enum Place : size_t {
   temperature,
   top_p,
@@ -21,6 +19,7 @@ enum Place : size_t {
   logit_bias,
   seed,
   min_tokens,
+  thinking_token_budget,
   stop,
   stop_token_ids,
   ignore_eos,
@@ -41,6 +40,7 @@ constexpr Field kFields[] = {
     {"logit_bias", "an object of token ids and numbers from -100 to 100", "added to the logits of tokens"},
     {"seed", "a whole number", "of the random choices; another one each time unless given"},
     {"min_tokens", "a whole number", "no stop before this many tokens are out", 0, kMaxCount},
+    {"thinking_token_budget", "a whole number", "most tokens of reasoning: then it is closed", 0, kMaxCount},
     {"stop", "a text that is not empty, or a list of such texts", "the answer ends before one of these"},
     {"stop_token_ids", "a list of token ids", "the answer ends with one of these"},
     {"ignore_eos", "true or false", "go on where the model would end"},
@@ -93,6 +93,7 @@ void read_sampling(FieldReader& fields, GenerationRequest& request) {
   sampling.seed = uint64_t{random()} << 32 | random();
   fields.read(kFields[seed], sampling.seed);
   fields.read(kFields[min_tokens], sampling.min_tokens);
+  fields.read(kFields[thinking_token_budget], request.max_reasoning_tokens);
   fields.read(kFields[stop], request.stop);
   read_ids(fields, kFields[stop_token_ids], request.stop_ids);
   fields.read(kFields[ignore_eos], request.ignore_eos);

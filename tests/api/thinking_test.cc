@@ -82,6 +82,7 @@ TEST(Thinking, Budget) {
   };
   EXPECT_EQ(budget(R"({"thinking":{"type":"enabled","budget_tokens":5},"messages":[{"role":"user"}]})"), 5);
   EXPECT_EQ(budget(R"({"thinking_token_budget":7,"messages":[{"role":"user"}]})"), 7);
+  EXPECT_EQ(budget(R"({"thinking_budget":0,"messages":[{"role":"user"}]})"), 0);
   EXPECT_EQ(budget(R"({"messages":[{"role":"user"}]})"), std::nullopt);
 }
 

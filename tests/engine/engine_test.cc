@@ -420,6 +420,45 @@ TEST(Engine, StopsAtTextsAndShowsThemWhereAsked) {
   EXPECT_EQ(engine->generate(request)->text, whole);  // the text stood before the answer might end
 }
 
+TEST(Engine, ClosesReasoningOnceWhenItsBudgetIsSpent) {
+  auto engine = load();
+  ASSERT_TRUE(engine);
+  const int32_t think = engine->encode("<think>")->at(0), end_think = engine->encode("</think>")->at(0);
+  const auto prompt = engine->encode("What is a parrakeet?<think>").value();
+  GenerationRequest request = greedy(prompt, 20);
+  request.ignore_eos = true;
+  request.sampling.logprobs = 1;
+  request.sampling.logit_bias = {{end_think, -100.0f}, {think, -100.0f}};
+  const auto endless = engine->generate(request).value();
+  EXPECT_EQ(endless.reasoning_tokens, 20);
+
+  for (const bool whole_text : {false, true}) {
+    request.whole_text = whole_text;
+    request.max_reasoning_tokens = 5;
+    const auto cut = engine->generate(request).value();
+    EXPECT_EQ(cut.reasoning_tokens, 5);
+    EXPECT_TRUE(std::equal(cut.ids.begin(), cut.ids.begin() + 5, endless.ids.begin()));
+    EXPECT_EQ(cut.ids[5], end_think);
+    EXPECT_EQ(cut.ids.size(), 20u);
+    EXPECT_EQ(cut.logprobs.size(), 20u);
+    EXPECT_GT(cut.logprobs[5].rank, 1);  // it was not the model's choice
+    EXPECT_EQ(cut.text.find("</think>") != std::string::npos, whole_text);
+  }
+  request.whole_text = false;
+  // What the model would say again and again is said once, and no more when the answer has begun.
+  request.sampling.logit_bias = {{end_think, 100.0f}, {think, 90.0f}};
+  request.max_reasoning_tokens = 0;
+  const auto closed = engine->generate(request).value();
+  EXPECT_EQ(closed.ids[0], end_think);
+  EXPECT_EQ(std::count(closed.ids.begin(), closed.ids.end(), end_think), 1);
+  EXPECT_EQ(std::count(closed.ids.begin(), closed.ids.end(), think), 0);
+  // An answer without reasoning has none to close.
+  request = greedy(engine->encode("What is a parrakeet?").value());
+  const auto plain = engine->generate(request).value();
+  request.max_reasoning_tokens = 0;
+  EXPECT_EQ(engine->generate(request)->ids, plain.ids);
+}
+
 TEST(Engine, RunsUnderAnotherSchedule) {
   EngineOptions options = small_options();
   options.schedule = "FSSSSSS";
@@ -470,6 +509,9 @@ TEST(Engine, RefusesRequestsThatCannotBeMet) {
   GenerationRequest request = greedy({1});
   request.sampling.min_tokens = 9;
   EXPECT_EQ(message(request), "min_tokens is 9, more than max_tokens 8");
+  request = greedy({1});
+  request.max_reasoning_tokens = -1;
+  EXPECT_EQ(message(request), "max_reasoning_tokens is -1, expected 0 or more");
   request = greedy({1});
   request.stop_ids = {4096};
   EXPECT_EQ(message(request), "stop token id 4096 is outside the vocabulary of 4096 tokens");

@@ -183,6 +183,26 @@ class Reasoning(TestCase):
                 self.assertEqual(bool(message["content"]), not thinks)
 
 
+    def test_a_budget_closes_it_once(self):
+        # Were it not closed, it would go on: 4086 is </think>, which is never the model's own choice here.
+        body = {"messages": QUESTION, "max_tokens": 20, "ignore_eos": True, "temperature": 0, "logit_bias": {"4086": -100}}
+        whole = self.post(CHAT, body)["choices"][0]["message"]["reasoning_content"]
+        for fields in [{"thinking_token_budget": 4}, {"thinking_budget": 4},
+                       {"thinking": {"type": "enabled", "budget_tokens": 4}}]:
+            with self.subTest(fields=fields):
+                answer = self.post(CHAT, {**body, **fields})
+                message = answer["choices"][0]["message"]
+                self.assertEqual(answer["usage"]["completion_tokens_details"]["reasoning_tokens"], 4)
+                self.assertTrue(whole.startswith(message["reasoning_content"]))
+                self.assertTrue(message["content"])
+                self.assertNotIn("think>", message["content"] + message["reasoning_content"])
+        prompt = {"prompt": "What is a bird?<think>", "max_tokens": 9, "temperature": 0, "ignore_eos": True}
+        text = self.post(COMPLETIONS, {**prompt, "logit_bias": {"4086": 100}, "thinking_token_budget": 0,
+                                       "skip_special_tokens": False})["choices"][0]["text"]
+        self.assertTrue(text.startswith("</think>"))
+        self.assertEqual(text.count("think>"), 1)
+
+
 class Tools(TestCase):
     # The bundled model calls no tools: these fields have it say the tokens of <tool_call>lamp</tool_call>, one after
     # the other, since each is worth nothing once it is out, and then a token that stops.
@@ -214,7 +234,7 @@ class Tools(TestCase):
     def test_refuses_what_it_cannot_force(self):
         for field, value in [("tool_choice", "required"), ("tool_choice", {"type": "function", "function": {"name": "lamp"}}),
                              ("tool_choice", "perhaps"), ("tools", [{"type": "web_search"}]), ("tools", 5),
-                             ("thinking_token_budget", 5), ("response_format", {"type": "json_object"}),
+                             ("thinking_token_budget", -1), ("thinking_budget", "much"), ("response_format", {"type": "json_object"}),
                              ("response_format", 1)]:
             with self.subTest(field=field, value=value):
                 self.refused(400, field, CHAT, {**self.CALL, field: value}, field=field)
