@@ -5,9 +5,9 @@ set -euo pipefail
 
 build="g++ cmake ninja-build pkg-config libfmt-dev nlohmann-json3-dev libcli11-dev libsimdjson-dev
        libpcre2-dev libutf8proc-dev libedit-dev libnuma-dev libxxhash-dev boost
-       prometheus-cpp-dev"
+       libjs-marked node-dompurify libjs-highlight.js prometheus-cpp-dev"
 python="python3 python3-dev python3-venv"
-test="libgtest-dev liblzma-dev $python clang clang-format clang-runtime"
+test="libgtest-dev liblzma-dev $python clang clang-format clang-runtime browser"
 lint="clang-tidy"
 if [ "$(uname -m)" != aarch64 ]; then # the NEON kernels are tested under emulation
   test+=" g++-aarch64-linux-gnu qemu-user googletest"
@@ -25,6 +25,19 @@ clang_runtime_package() {
   done
   echo libclang-rt-dev
 }
+
+# The one that the web page is tested in; nothing where the distribution has none as a package.
+browser_package() {
+  local name
+  for name in chromium-headless-shell chromium; do
+    if apt-cache show "$name" >/dev/null 2>&1; then
+      echo "$name"
+      return
+    fi
+  done
+}
+
+has_browser() { command -v chromium-headless-shell >/dev/null || command -v chromium >/dev/null; }
 
 # The server needs 1.81 or newer: Debian 12 has it beside its older default.
 boost_package() {
@@ -78,6 +91,8 @@ for package in "${wanted[@]}"; do
     clang_has_runtime || missing+=("$package")
   elif [ "$package" = boost ]; then
     has_boost || missing+=("$package")
+  elif [ "$package" = browser ]; then
+    has_browser || missing+=("$package")
   elif ! is_installed "$package"; then
     missing+=("$package")
   fi
@@ -100,6 +115,7 @@ for i in "${!missing[@]}"; do
   case "${missing[i]}" in
     clang-runtime) missing[i]=$(clang_runtime_package) ;;
     boost) missing[i]=$(boost_package) ;;
+    browser) missing[i]=$(browser_package) ;;
   esac
 done
-run_quietly "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "${missing[@]}"
+run_quietly "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends ${missing[*]}

@@ -346,7 +346,8 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
 
   void send_whole(const HttpResponse& response, const HttpRequest* request, bool with_body) {
     std::string text = head_of(response, request);
-    if (response.status != 204) text += fmt::format("Content-Length: {}\r\n", response.body.size());
+    if (response.status != 204 && response.status != 304)
+      text += fmt::format("Content-Length: {}\r\n", response.body.size());
     text += connection_header();
     text += "\r\n";
     if (with_body) text += response.body;

@@ -39,6 +39,8 @@ const std::vector<Route>& all_routes() {
        .path = "/v1/embeddings",
        .about = "always refused: the model makes no embeddings",
        .handle = post_embeddings},
+      {.method = "GET", .path = "/", .about = "the web page", .handle = get_page, .open = true},
+      {.method = "GET", .path = "/assets/", .about = "its files", .handle = get_asset, .open = true},
   };
   return kRoutes;
 }

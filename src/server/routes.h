@@ -14,13 +14,17 @@ struct Call;
 
 struct Route {
   std::string_view method;  // GET also answers HEAD
-  std::string_view path;
+  std::string_view path;    // one that ends with / stands for all below it, except the root
   std::string_view about;
   void (*handle)(Call call);
   std::vector<std::span<const Field>> fields = {};  // of the body
   Dialect dialect = Dialect::openai;
   bool open = false;       // needs no key
   bool generates = false;  // refused while the server drains
+
+  bool holds(std::string_view asked) const {
+    return asked == path || (path.size() > 1 && path.ends_with('/') && asked.starts_with(path));
+  }
 };
 
 const std::vector<Route>& all_routes();
@@ -35,5 +39,7 @@ std::span<const Field> completion_fields();
 void post_chat_completions(Call call);  // chat_completions.cc
 std::span<const Field> chat_completion_fields();
 void post_embeddings(Call call);  // status.cc
+void get_page(Call call);         // page.cc
+void get_asset(Call call);
 
 }  // namespace indexshare::server

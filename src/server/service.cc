@@ -16,7 +16,7 @@ constexpr std::string_view kBearer = "bearer ";
 std::vector<const Route*> routes_of(std::string_view path) {
   std::vector<const Route*> found;
   for (const Route& route : all_routes()) {
-    if (route.path == path) found.push_back(&route);
+    if (route.holds(path)) found.push_back(&route);
   }
   return found;
 }
