@@ -6,7 +6,7 @@ std::span<const Command> all_commands() {
   static constexpr Command kCommands[] = {
       {"run", "answer one prompt", add_run},
       {"chat", "hold a conversation", add_chat},
-      {"serve", "answer over HTTP, by the API of OpenAI", add_serve},
+      {"serve", "answer over HTTP, by the APIs of OpenAI and Anthropic", add_serve},
       {"inspect", "tell what a model is: its layers, schedule, sizes, tokens", add_inspect},
       {"tokenize", "turn text into token ids, and back", add_tokenize},
       {"template", "turn messages into the text of a prompt", add_template},

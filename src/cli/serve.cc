@@ -1,4 +1,4 @@
-// indexshare serve: a server for the APIs of OpenAI.
+// indexshare serve: a server for the APIs of OpenAI and Anthropic.
 #include <sys/resource.h>
 
 #include <CLI/CLI.hpp>
@@ -115,6 +115,12 @@ Action add_serve(CLI::App& command) {
       .add_option("--cors-origin", options->service.cors_origin,
                   "whose web pages may ask, as in https://example.org or * (default: none)")
       ->type_name("ORIGIN")
+      ->group(kGroup);
+  command
+      .add_flag(
+          "--keep-billing-header", options->service.keep_billing_header,
+          "leave in the prompt the line that Claude Code begins it with, another one each time, so that "
+          "nothing kept of the last prompt serves again")
       ->group(kGroup);
   options->engine.max_waiting = 256;
   add_integer(command, "--max-waiting", options->engine.max_waiting, int64_t{1}, int64_t{1} << 20,

@@ -26,6 +26,9 @@ struct Call {
   /// An answer of server-sent events, and one of them. `name` may be empty.
   void begin_events() const;
   void send_event(std::string_view name, const std::string& data) const;
+
+ private:
+  void add_headers(HttpResponse& response) const;
 };
 
 }  // namespace indexshare::server

@@ -38,6 +38,10 @@ void post_completions(Call call);  // completions.cc
 std::span<const Field> completion_fields();
 void post_chat_completions(Call call);  // chat_completions.cc
 std::span<const Field> chat_completion_fields();
+void post_messages(Call call);  // messages.cc
+std::span<const Field> message_fields();
+void post_count_tokens(Call call);
+std::span<const Field> conversation_fields();
 void post_embeddings(Call call);  // status.cc
 void get_page(Call call);         // page.cc
 void get_asset(Call call);

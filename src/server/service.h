@@ -20,6 +20,7 @@ struct ServiceOptions {
   std::string model_name;             // by which clients know the model
   std::vector<std::string> api_keys;  // any of them opens all but the open routes; none: nothing is locked
   std::string cors_origin;            // whose pages may ask: an origin, "*" or nobody's
+  bool keep_billing_header = false;   // see api::MessagesOptions
 };
 
 struct Route;
@@ -40,6 +41,7 @@ class Service {
 
   Engine& engine() { return engine_; }
   Metrics& metrics() { return metrics_; }
+  const ServiceOptions& options() const { return options_; }
   const std::string& model_name() const { return options_.model_name; }
   int64_t created() const { return created_; }
 

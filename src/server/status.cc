@@ -1,8 +1,33 @@
 // Routes that tell about the server and its model.
+#include <ctime>
+
 #include "base/error.h"
 #include "server/call.h"
 
 namespace indexshare::server {
+namespace {
+
+// "2026-01-31T12:00:00Z".
+std::string utc(int64_t seconds_since_1970) {
+  const auto seconds = static_cast<std::time_t>(seconds_since_1970);
+  std::tm time = {};
+  ::gmtime_r(&seconds, &time);
+  char text[64];
+  return {text, std::strftime(text, sizeof(text), "%FT%TZ", &time)};
+}
+
+Json anthropic_models(const Service& service, const ModelInfo& info) {
+  const std::string& name = service.model_name();
+  Json model = {{"type", "model"},
+                {"id", name},
+                {"display_name", name},
+                {"created_at", utc(service.created())},
+                {"max_input_tokens", info.context}};
+  return {
+      {"data", Json::array({std::move(model)})}, {"has_more", false}, {"first_id", name}, {"last_id", name}};
+}
+
+}  // namespace
 
 void get_health(Call call) {
   call.respond({{"status", "ok"}});
@@ -14,6 +39,9 @@ void get_ready(Call call) {
 }
 
 void get_models(Call call) {
+  // Both APIs have this path; every client of Anthropic's sends this header.
+  if (!call.exchange->request().header("anthropic-version").empty())
+    return call.respond(anthropic_models(call.service, call.engine().info()));
   const ModelInfo& info = call.engine().info();
   Json model = {{"id", call.service.model_name()},   {"object", "model"},
                 {"created", call.service.created()}, {"owned_by", "indexshare"},

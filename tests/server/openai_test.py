@@ -4,7 +4,7 @@ import concurrent.futures
 import json
 import subprocess
 
-from support import LIMIT, PARROT, POCKET, PROGRAM, QUESTION, TestCase, main
+from support import LIMIT, PARROT, POCKET, PROGRAM, QUESTION, REASONING, TestCase, call_of_lamp, main
 
 CHAT = "/v1/chat/completions"
 COMPLETIONS = "/v1/completions"
@@ -154,8 +154,7 @@ class Chats(TestCase):
 
 
 class Reasoning(TestCase):
-    template = ("[gMASK]<sop>{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% endfor %}<|assistant|><think>"
-                "{% if enable_thinking is defined and not enable_thinking %}</think>{% endif %}")
+    template = REASONING
 
     def test_reasoning_is_told_apart(self):
         body = {"messages": QUESTION, "enable_thinking": True, "max_tokens": 5, "ignore_eos": True, "temperature": 0,
@@ -204,11 +203,8 @@ class Reasoning(TestCase):
 
 
 class Tools(TestCase):
-    # The bundled model calls no tools: these fields have it say the tokens of <tool_call>lamp</tool_call>, one after
-    # the other, since each is worth nothing once it is out, and then a token that stops.
     CALL = {"tools": [{"type": "function", "function": {"name": "lamp", "parameters": {"type": "object"}}}],
-            "messages": QUESTION, "temperature": 0, "repetition_penalty": 1e6, "stop_token_ids": [100],
-            "logit_bias": {"4087": 100, "75": 85, "948": 70, "4088": 55, "100": 40}}
+            "messages": QUESTION, "temperature": 0, **call_of_lamp()}
 
     def test_a_call_without_arguments(self):
         answer = self.post(CHAT, self.CALL)["choices"][0]

@@ -16,7 +16,17 @@ PROGRAM = os.environ["INDEXSHARE"]
 POCKET = str(pathlib.Path(__file__).resolve().parent.parent.parent / "models/pocket")
 PARROT = "parrakeet: any of numerous small slender long-tailed parrots"
 QUESTION = [{"role": "user", "content": "What is a parrakeet?"}]
+# A template by which the bundled model, which never does, begins with reasoning where that is on.
+REASONING = ("[gMASK]<sop>{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% endfor %}<|assistant|><think>"
+             "{% if enable_thinking is defined and not enable_thinking %}</think>{% endif %}")
 LIMIT = 60  # seconds that anything may take, on a busy machine too
+
+
+def call_of_lamp():
+    """Fields, beside a temperature of 0, by which the bundled model, which calls no tools, says the tokens of
+    <tool_call>lamp</tool_call>, one after the other, since each is worth nothing once it is out, and then one that stops."""
+    return {"repetition_penalty": 1e6, "stop_token_ids": [100],
+            "logit_bias": {"4087": 100, "75": 85, "948": 70, "4088": 55, "100": 40}}
 
 
 class Server:
