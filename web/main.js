@@ -17,7 +17,7 @@ let views = new Map();
 let running = null; // { session, message, abort }
 let model = null;
 
-const actions = { edit: editMessage, regenerate, lens: () => {} };
+const actions = { edit: editMessage, regenerate };
 
 function say(text) {
   at("status").textContent = text;
@@ -222,7 +222,6 @@ async function start() {
   dress(at("send"), "send", "Send");
   dress(at("stop"), "stop", "Stop");
   dress(at("open-settings"), "settings", "Settings", { shown: true });
-  dress(at("open-lens"), "lens", "Index lens", { shown: true });
   dressTheme();
   listen();
   const store = await openStore();
