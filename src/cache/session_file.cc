@@ -29,6 +29,7 @@ static_assert(std::endian::native == std::endian::little, "numbers are written a
 constexpr std::string_view kMagic = "IDXSHARE";
 constexpr uint32_t kVersion = 1;  // raised with every change of the file or of what a page holds
 constexpr int64_t kChecksumBytes = sizeof(uint64_t);
+constexpr int64_t kPagesAtATime = 16;  // that a file is given before it proves them
 
 struct Preamble {
   std::array<char, 8> magic;
@@ -323,17 +324,27 @@ Result<void> SessionFile::read_page(int64_t index, std::span<std::byte> page) co
 }
 
 Result<SequenceCache> SessionFile::restore(PagePool& pool) const {
+  return restore(pool, [](FunctionRef<void()> task) { task(); });
+}
+
+Result<SequenceCache> SessionFile::restore(PagePool& pool,
+                                           FunctionRef<void(FunctionRef<void()>)> with_pool) const {
   RETURN_IF_ERROR(check_layout(pool.layout()));
   const int64_t length = std::ssize(tokens_);
   SequenceCache cache(pool);
-  for (int64_t page = 0; page < pages_for(length); ++page) {
-    // Page by page: a file must prove what it claims before it takes memory for more.
-    if (const Result<void> extended = cache.extend(tokens_of_page(length, page)); !extended.ok()) {
-      return make_error("{}: {}", path_.string(), extended.error().message);
+  Result<void> restored;
+  for (int64_t page = 0; restored.ok() && page < pages_for(length);) {
+    // A few pages at a time: a file must prove what it claims before it takes memory for more.
+    const int64_t end = std::min(page + kPagesAtATime, pages_for(length));
+    with_pool([&] { restored = cache.extend(std::min(end * kPageTokens, length) - cache.length()); });
+    if (!restored.ok()) {
+      restored = make_error(restored.error().code, "{}: {}", path_.string(), restored.error().message);
     }
-    RETURN_IF_ERROR(read_page(page, cache.page_bytes(page)));
+    for (; restored.ok() && page < end; ++page) restored = read_page(page, cache.page_bytes(page));
   }
-  return cache;
+  if (restored.ok()) return cache;
+  with_pool([&] { cache.truncate(0); });
+  return restored.error();
 }
 
 }  // namespace indexshare

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/file.h"
+#include "base/function_ref.h"
 #include "cache/sequence.h"
 
 namespace indexshare {
@@ -31,16 +32,17 @@ class SessionFile {
   std::span<const int32_t> tokens() const { return tokens_; }
   const CacheLayout& layout() const { return layout_; }
 
-  /// Refuses pages of another layout than the file's.
-  Result<void> check_layout(const CacheLayout& wanted) const;
-
-  /// Fills page `index` of the sequence, of checked layout. From any thread.
-  Result<void> read_page(int64_t index, std::span<std::byte> page) const;
-
   /// The cache of tokens(), in pages of `pool`, whose layout must be that of the file.
   Result<SequenceCache> restore(PagePool& pool) const;
 
+  /// The same where others use the pool meanwhile: it is only touched by what `with_pool` is given to run, a
+  /// little at a time, and pages are read and checked beside it.
+  Result<SequenceCache> restore(PagePool& pool, FunctionRef<void(FunctionRef<void()>)> with_pool) const;
+
  private:
+  Result<void> check_layout(const CacheLayout& wanted) const;
+  Result<void> read_page(int64_t index, std::span<std::byte> page) const;
+
   SessionFile(std::filesystem::path path, FileReader file, uint64_t checksum, int64_t pages_begin,
               CacheLayout layout, std::vector<int32_t> tokens);
 

@@ -1,6 +1,5 @@
 #include "indexshare/engine.h"
 
-#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <deque>
@@ -15,8 +14,6 @@
 
 namespace indexshare {
 namespace {
-
-constexpr int64_t kRestoredPages = 16;  // of a session file, that memory is taken for at a time
 
 ModelInfo describe(const ModelRunner& runner) {
   const Config& config = runner.config();
@@ -281,26 +278,13 @@ Result<void> Engine::save_session(const std::filesystem::path& file, std::span<c
 Result<std::vector<int32_t>> Engine::restore_session(const std::filesystem::path& file) {
   ASSIGN_OR_RETURN(const std::string fingerprint, session_fingerprint(runner()));
   ASSIGN_OR_RETURN(const SessionFile session, SessionFile::open(file, fingerprint, info().vocab_size));
-  RETURN_IF_ERROR(session.check_layout(impl_->runner().pool().layout()));
-  const int64_t length = std::ssize(session.tokens());
-  SequenceCache cache(impl_->runner().pool());
-  Result<void> restored;
-  // The engine's thread only hands out pages, a few at a time: a file must prove what it claims before it
-  // takes more. They are read and checked here, while other requests go on.
-  for (int64_t page = 0; restored.ok() && page < pages_for(length);) {
-    const int64_t end = std::min(page + kRestoredPages, pages_for(length));
-    const int64_t until = std::min(end * kPageTokens, length);
-    impl_->run_exclusive([&](EngineLoop&) { restored = cache.extend(until - cache.length()); });
-    if (!restored.ok()) {
-      restored = make_error(restored.error().code, "{}: {}", file.string(), restored.error().message);
-    }
-    for (; restored.ok() && page < end; ++page) restored = session.read_page(page, cache.page_bytes(page));
-  }
+  // The engine's thread only hands out pages: they are read and checked here, while other requests go on.
+  auto with_pool = [&](FunctionRef<void()> task) { impl_->run_exclusive([&](EngineLoop&) { task(); }); };
+  ASSIGN_OR_RETURN(SequenceCache cache, session.restore(impl_->runner().pool(), with_pool));
   impl_->run_exclusive([&](EngineLoop& loop) {
-    if (restored.ok()) loop.keep(session.tokens(), cache, /*ended=*/true);
+    loop.keep(session.tokens(), cache, /*ended=*/true);
     cache.truncate(0);
   });
-  RETURN_IF_ERROR(restored);
   return std::vector<int32_t>(session.tokens().begin(), session.tokens().end());
 }
 
