@@ -29,7 +29,7 @@ export function element(tag, properties = {}, ...children) {
   return made;
 }
 
-export function icon(name) {
+function icon(name) {
   const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
   svg.setAttribute("viewBox", "0 0 24 24");
   svg.setAttribute("class", "icon");
@@ -53,7 +53,7 @@ export function iconButton(name, label, onclick) {
 }
 
 /** Copies a text; on pages that are not served safely browsers have no clipboard, then it says false. */
-export async function copyText(text) {
+async function copyText(text) {
   try {
     await navigator.clipboard.writeText(text);
     return true;

@@ -14,8 +14,7 @@ const field = at("message");
 let sessions = []; // the latest first; one without messages is not among them
 let current = newSession();
 let views = new Map();
-let running = null; // { session, message, abort }
-let model = null;
+let running = null; // { session, abort }
 
 const actions = { edit: editMessage, regenerate };
 
@@ -99,7 +98,7 @@ async function answer() {
   const request = { messages: requestMessages(session.messages), ...requestSettings() };
   const message = { role: "assistant", content: "", reasoning: "", running: true };
   session.messages.push(message);
-  running = { session, message, abort: new AbortController() };
+  running = { session, abort: new AbortController() };
   touch(session);
   show();
   say("The model is answering.");
@@ -172,7 +171,7 @@ function dressTheme() {
 
 async function showModel() {
   try {
-    model = await fetchModel(apiKey());
+    const model = await fetchModel(apiKey());
     at("model").textContent = model.id;
     const full = [...model.schedule].filter((layer) => layer === "F").length;
     at("about").textContent = `${model.id} reads up to ${model.max_model_len.toLocaleString("en")} tokens. ${full} of its ` +

@@ -15,7 +15,6 @@
   };
   apply(read());
   window.theme = {
-    name: read,
     next() {
       const name = NAMES[(NAMES.indexOf(document.documentElement.dataset.theme) + 1) % NAMES.length];
       apply(name);
@@ -24,8 +23,6 @@
       } catch {
         // It holds for as long as the page is open.
       }
-      window.dispatchEvent(new Event("theme"));
-      return name;
     },
   };
 })();
