@@ -11,8 +11,7 @@ namespace indexshare::api {
 /// "clear_thinking", from, the later the stronger:
 /// - "chat_template_kwargs": an object that may name any variable of the template but messages and tools;
 /// - how hard: "output_config" and "reasoning" with "effort", "reasoning_effort". max and xhigh mean max;
-/// high,
-///   medium and low mean high; minimal and none no thinking;
+///   high, medium and low mean high; minimal and none no thinking;
 /// - whether: "enable_thinking", "thinking" as true, false or {"type": enabled, adaptive, auto or disabled},
 ///   both before any effort;
 /// - "clear_thinking", also in "thinking": whether the reasoning of earlier turns is left out;
