@@ -8,12 +8,34 @@
 namespace indexshare::server {
 namespace {
 
-// Belongs to the network thread: what the engine says is posted there.
+// How long each token was waited for.
+class TokenClock {
+ public:
+  using Time = std::chrono::steady_clock::time_point;
+  explicit TokenClock(Time begun) : last_(begun) {}
+
+  void tick(Time now, Metrics& metrics) {
+    const std::chrono::duration<double> time = now - std::exchange(last_, now);
+    if (std::exchange(first_, false)) {
+      metrics.observe_first_token(time.count());
+    } else {
+      metrics.observe_next_token(time.count());
+    }
+  }
+
+ private:
+  Time last_;
+  bool first_ = true;
+};
+
+// Belongs to the network thread: what the engine says is posted there, and nothing of it is read once that
+// thread has ended, as the service then ends before the engine.
 struct Answers {
   Engine& engine;
   Metrics& metrics;
   std::shared_ptr<HttpExchange> exchange;
   AnswerListener listener;
+  std::vector<TokenClock> clocks = {};  // one for each request
   std::vector<RequestId> ids = {};
   size_t left = 0;       // that have not ended
   bool refused = false;  // nothing more is told
@@ -27,6 +49,11 @@ struct Answers {
     if (std::exchange(refused, true)) return;
     cancel();
     listener.on_refusal(refusal);
+  }
+
+  void take(size_t index, const GeneratedPiece& piece, TokenClock::Time now) {
+    clocks[index].tick(now, metrics);
+    if (!refused && listener.on_piece) listener.on_piece(index, piece);
   }
 
   void take(size_t index, const Result<GenerationResult>& result) {
@@ -44,36 +71,11 @@ struct Answers {
   }
 };
 
-// How long each token was waited for.
-class TokenClock {
- public:
-  TokenClock(Metrics& metrics, std::chrono::steady_clock::time_point begun)
-      : metrics_(&metrics), last_(begun) {}
-
-  void tick() {
-    const auto now = std::chrono::steady_clock::now();
-    const std::chrono::duration<double> time = now - std::exchange(last_, now);
-    if (std::exchange(first_, false)) {
-      metrics_->observe_first_token(time.count());
-    } else {
-      metrics_->observe_next_token(time.count());
-    }
-  }
-
- private:
-  Metrics* metrics_;
-  std::chrono::steady_clock::time_point last_;
-  bool first_ = true;
-};
-
 GenerationCallbacks callbacks_of(const std::shared_ptr<Answers>& answers, size_t index) {
   GenerationCallbacks callbacks;
-  callbacks.on_piece = [answers, index, clock = TokenClock(answers->metrics, answers->exchange->begun())](
-                           const GeneratedPiece& piece) mutable {
-    clock.tick();
-    if (!answers->listener.on_piece) return true;
-    answers->exchange->post([answers, index, piece] {
-      if (!answers->refused) answers->listener.on_piece(index, piece);
+  callbacks.on_piece = [answers, index](const GeneratedPiece& piece) {
+    answers->exchange->post([answers, index, piece, now = std::chrono::steady_clock::now()] {
+      answers->take(index, piece, now);
     });
     return true;
   };
@@ -85,6 +87,7 @@ GenerationCallbacks callbacks_of(const std::shared_ptr<Answers>& answers, size_t
 
 void submit_all(const std::shared_ptr<Answers>& answers, std::vector<GenerationRequest>& requests) {
   answers->left = requests.size();
+  answers->clocks.assign(requests.size(), TokenClock(answers->exchange->begun()));
   for (size_t i = 0; i < requests.size(); ++i) {
     const Result<RequestId> id = answers->engine.submit(std::move(requests[i]), callbacks_of(answers, i));
     if (!id.ok()) return answers->refuse(refusal_of(id.error()));
