@@ -54,11 +54,12 @@ void read_chat_prompt(FieldReader& fields, const Engine& engine, Result<api::Cha
   if (!input.ok()) return refuse(fields, input.error());
   refuse_what_is_missing(fields, *input);
   if (fields.refusal()) return;
-  const Result<std::string> text = engine.render_chat(dump_json(input->variables));
+  Result<std::string> text = engine.render_chat(dump_json(input->variables));
   if (!text.ok()) return fields.refuse("messages", text.error().message);
   Result<std::vector<int32_t>> ids = engine.encode(*text);
   if (!ids.ok()) return fields.refuse("messages", ids.error().message);
-  prompt = {std::move(*ids), std::move(input->tools), input->parallel_tool_calls, input->thinking_budget};
+  prompt = {std::move(*text), std::move(*ids), std::move(input->tools), input->parallel_tool_calls,
+            input->thinking_budget};
 }
 
 void ChatPrompt::move_into(GenerationRequest& request) {

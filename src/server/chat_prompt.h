@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "api/chat_input.h"
@@ -18,7 +19,8 @@ std::span<const Field> chat_prompt_fields();
 
 /// A conversation ready to be answered.
 struct ChatPrompt {
-  std::vector<int32_t> ids;  // through the model's template and tokenizer
+  std::string text;          // by the model's template
+  std::vector<int32_t> ids;  // of the text
   ToolSchemas tools;         // that the answer may call
   bool parallel_tool_calls = true;
   std::optional<int64_t> thinking_budget;  // tokens of reasoning

@@ -42,6 +42,12 @@ void post_messages(Call call);  // messages.cc
 std::span<const Field> message_fields();
 void post_count_tokens(Call call);
 std::span<const Field> conversation_fields();
+void post_tokenize(Call call);  // tokens.cc
+void post_detokenize(Call call);
+void post_apply_template(Call call);
+std::span<const Field> tokenize_fields();
+std::span<const Field> detokenize_fields();
+std::span<const Field> template_fields();
 void post_embeddings(Call call);  // status.cc
 void get_page(Call call);         // page.cc
 void get_asset(Call call);
