@@ -38,6 +38,8 @@ void post_completions(Call call);  // completions.cc
 std::span<const Field> completion_fields();
 void post_chat_completions(Call call);  // chat_completions.cc
 std::span<const Field> chat_completion_fields();
+void post_responses(Call call);  // responses.cc
+std::span<const Field> response_fields();
 void post_messages(Call call);  // messages.cc
 std::span<const Field> message_fields();
 void post_count_tokens(Call call);
