@@ -135,15 +135,11 @@ void pack_weights(const Matrix& w, int64_t row, int64_t rows, int64_t k, int64_t
   for (int64_t r = 0; r < rows; ++r) {
     bf16* to = out + (r / kTileRows * tiles * kTileRows + r % kTileRows) * kTileDepth;
     for (int64_t c = k; c < end; c += kTileDepth, to += kTileRows * kTileDepth) {
-      if (w.dtype == DType::bf16) {
-        _mm512_store_si512(to, load_columns(stored_row<bf16>(w, row + r) + c, end - c));
-        continue;
-      }
-      const auto* values = stored_row<fp8_e4m3>(w, row + r) + c;
-      if (prefetch && c % 64 == 0) {
+      _mm512_store_si512(to, row_columns(w, row + r, c, end));
+      if (prefetch && w.dtype == DType::fp8_e4m3 && c % 64 == 0) {
+        const auto* values = stored_row<fp8_e4m3>(w, row + r) + c;
         _mm_prefetch(reinterpret_cast<const char*>(values) + kPrefetchBytes, _MM_HINT_T1);
       }
-      widen(values, end - c, to);
     }
   }
 }
@@ -311,11 +307,7 @@ struct CombineScratch {
 
 // A row of w, 32 columns from c on, as bf16; zeros outside.
 __m512i combine_line(const CombineArgs& a, int64_t j, int64_t c) {
-  if (j >= a.n) return _mm512_setzero_si512();
-  if (a.w->dtype == DType::bf16) return load_columns(stored_row<bf16>(*a.w, a.first + j) + c, a.cols - c);
-  alignas(64) bf16 line[kTileDepth];
-  widen(stored_row<fp8_e4m3>(*a.w, a.first + j) + c, a.cols - c, line);
-  return _mm512_load_si512(line);
+  return j < a.n ? row_columns(*a.w, a.first + j, c, a.cols) : _mm512_setzero_si512();
 }
 
 }  // namespace
@@ -385,7 +377,7 @@ void combine(const CombineArgs& a, std::byte* scratch) {
   }
   for (int64_t j = 0; j < s.depth; j += 2) {
     for (int64_t c = 0; c < a.cols; c += 32) {
-      interleave(combine_line(a, j, c), combine_line(a, j + 1, c), s.w + j * s.cols + c * 2);
+      store_pairs(interleave(combine_line(a, j, c), combine_line(a, j + 1, c)), s.w + j * s.cols + c * 2);
     }
   }
   alignas(64) float part[kSums], sums[kSums];

@@ -9,6 +9,7 @@ const Kernels& scalar_kernels();
 #if defined(__x86_64__)
 const Kernels& avx2_kernels();
 const Kernels& avx512_kernels();
+const Kernels& avx512_vnni_kernels();
 const Kernels& avx512_bf16_kernels();
 const Kernels& amx_kernels();
 #elif defined(__aarch64__)

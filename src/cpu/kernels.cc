@@ -42,10 +42,12 @@ std::vector<const Kernels*> detect() {
   const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
   if (avx512) tables.push_back(&avx512_kernels());
-  const bool avx512_bf16 =
-      avx512 && __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512bf16");
-  if (avx512_bf16) tables.push_back(&avx512_bf16_kernels());
-  if (avx512_bf16 && has_amx()) tables.push_back(&amx_kernels());
+  const bool vnni = avx512 && __builtin_cpu_supports("avx512vnni");
+  if (vnni) tables.push_back(&avx512_vnni_kernels());
+  const bool bf16 = vnni && __builtin_cpu_supports("avx512bf16");
+  // Twice the speed of f32 on AMD's processors, but half of it on Intel's, whose tiles are the unit for bf16.
+  if (bf16 && __builtin_cpu_is("amd")) tables.push_back(&avx512_bf16_kernels());
+  if (bf16 && has_amx()) tables.push_back(&amx_kernels());
 #elif defined(__aarch64__)
   tables.push_back(&neon_kernels());
 #endif

@@ -1,7 +1,7 @@
 // The table for AVX-512 with what AMX tiles do better: products of bf16, attention, index scores.
 #include "cpu/amx_kernels.h"
 #include "cpu/simd_kernels.h"
-#include "cpu/vec_avx512_bf16.h"
+#include "cpu/vec_avx512_vnni.h"
 
 namespace indexshare::cpu {
 namespace {
@@ -10,7 +10,7 @@ void index_scores_int8_by_shape(const Int8IndexArgs& a) {
   if (amx::supports_int8(a)) {
     amx::index_scores_int8(a);
   } else {
-    index_scores_int8<Avx512Bf16>(a);
+    index_scores_int8<Avx512Vnni>(a);
   }
 }
 
@@ -37,7 +37,7 @@ constexpr Kernels with_unit(Kernels table) {
 }  // namespace
 
 const Kernels& amx_kernels() {
-  static constexpr Kernels kTable = with_unit(simd_table<Avx512Bf16>("amx"));
+  static constexpr Kernels kTable = with_unit(simd_table<Avx512Vnni>("amx"));
   return kTable;
 }
 

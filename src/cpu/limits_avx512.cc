@@ -24,8 +24,8 @@ void int8(int64_t rounds) {
 }
 
 constexpr PeakLoop kF32[] = {{"avx512", "f32", "vfmadd213ps", int64_t{2} * kSums * 16, f32}};
-constexpr PeakLoop kDots[] = {{"avx512_bf16", "bf16", "vdpbf16ps", int64_t{2} * kSums * 32, bf16},
-                              {"avx512_bf16", "int8", "vpdpbusd", int64_t{2} * kSums * 64, int8}};
+constexpr PeakLoop kInt8[] = {{"avx512_vnni", "int8", "vpdpbusd", int64_t{2} * kSums * 64, int8}};
+constexpr PeakLoop kBf16[] = {{"avx512_bf16", "bf16", "vdpbf16ps", int64_t{2} * kSums * 32, bf16}};
 
 }  // namespace
 
@@ -33,8 +33,12 @@ std::span<const PeakLoop> avx512_peak_loops() {
   return kF32;
 }
 
+std::span<const PeakLoop> avx512_vnni_peak_loops() {
+  return kInt8;
+}
+
 std::span<const PeakLoop> avx512_bf16_peak_loops() {
-  return kDots;
+  return kBf16;
 }
 
 }  // namespace indexshare::cpu

@@ -78,6 +78,7 @@ std::span<const PeakLoop> loops_of(std::string_view table) {
 #if defined(__x86_64__)
   if (table == "avx2") return avx2_peak_loops();
   if (table == "avx512") return avx512_peak_loops();
+  if (table == "avx512_vnni") return avx512_vnni_peak_loops();
   if (table == "avx512_bf16") return avx512_bf16_peak_loops();
   if (table == "amx") return amx_peak_loops();
 #elif defined(__aarch64__)

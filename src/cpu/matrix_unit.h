@@ -1,5 +1,6 @@
-// Products of bf16 by bf16 on a matrix unit, for tables whose machine has one (AMX). A table without leaves
-// the work to its vector kernels. Rounding: both factors are bf16, sums are f32 in a fixed order.
+// Products of bf16 by bf16 on what a machine has for them (AMX tiles, or vdpbf16ps where it is fast). A table
+// without leaves the work to its vector kernels. Rounding: both factors are bf16, sums are f32 in a fixed
+// order.
 #pragma once
 
 #include <cstddef>
@@ -46,8 +47,8 @@ struct MatrixUnit {
   /// Values that pack() writes for m rows of k values.
   int64_t (*packed_values)(int64_t m, int64_t k);
 
-  /// Rounds m <= 16 rows of x to bf16 and lays them out by pairs of values, [k / 2][m][2], k padded with
-  /// zeros to a whole tile.
+  /// Rounds m <= 16 rows of x to bf16 and lays them out as matmul() reads them: m * 32 values for every 32
+  /// columns, k padded with zeros.
   void (*pack)(const float* const* x, int64_t m, int64_t k, bf16* out);
 
   /// y[i][y_first + j] = sum_k x[i][k] * w[first + j][k].

@@ -12,6 +12,7 @@ std::span<const PeakLoop> scalar_peak_loops();
 #if defined(__x86_64__)
 std::span<const PeakLoop> avx2_peak_loops();
 std::span<const PeakLoop> avx512_peak_loops();
+std::span<const PeakLoop> avx512_vnni_peak_loops();
 std::span<const PeakLoop> avx512_bf16_peak_loops();
 std::span<const PeakLoop> amx_peak_loops();
 #elif defined(__aarch64__)

@@ -122,7 +122,7 @@ TEST_P(MatrixUnitTest, BlocksOfManyRowsChangeNoBit) {
   constexpr int64_t kM = 560, kRows = 40;
   Random random(25);
   for (const Storage& storage : all_storages()) {
-    for (const int64_t k : {512, 1100}) {
+    for (const int64_t k : {512, 1100, 4200}) {
       const StoredMatrix w = random_matrix(storage, kRows, k, random);
       if (!unit_->supports(w.view)) continue;
       const auto x = bf16_rows(kM, k, random);

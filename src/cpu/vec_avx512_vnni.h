@@ -1,5 +1,4 @@
-// The vector type of the tables whose machines also have the dot instructions for int8 and bf16 (AVX-512 VNNI
-// and BF16).
+// The vector type of the tables whose machines also have the dot instructions for int8 (AVX-512 VNNI).
 #pragma once
 
 #include "cpu/vec_avx512.h"
@@ -7,7 +6,7 @@
 namespace indexshare::cpu {
 namespace {
 
-struct Avx512Bf16 : Avx512 {
+struct Avx512Vnni : Avx512 {
   // Dots of int8, four values to a lane. One factor has to be unsigned: the keys, moved up by 128.
   using Quads = __m512i;
   static I first_dot(int32_t q_sum) { return _mm512_set1_epi32(-128 * q_sum); }
