@@ -135,6 +135,17 @@ Action add_serve(CLI::App& command) {
   add_value(command, "--max-request", options->http.max_body_bytes, "SIZE",
             "largest body of a request (default: 64M)", parse_size)
       ->group(kGroup);
+  add_value(
+      command, "--request-timeout", options->http.request_seconds, "SECONDS",
+      "for the head of a request, for each next piece of its body, and for all of it, with one more for "
+      "each 32 KiB of the body (default: 30)",
+      [](std::string_view flag, std::string_view text) {
+        return static_cast<double>(parse_integer(flag, text, 1, 86400));
+      })
+      ->group(kGroup);
+  add_value(command, "--max-buffered", options->http.max_buffered_bytes, "SIZE",
+            "bodies of all requests that are not answered yet (default: 1G)", parse_size)
+      ->group(kGroup);
   add_value(command, "--log-level", options->log_level, "LEVEL",
             "debug, info, warning, error or off (default: info)",
             [](std::string_view flag, std::string_view text) {

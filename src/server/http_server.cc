@@ -2,6 +2,7 @@
 // one network thread; handlers run on a few others and come back through post().
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <boost/asio/bind_executor.hpp>
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/io_context.hpp>
@@ -35,6 +36,7 @@ using Parser = http::request_parser<http::string_body>;
 constexpr size_t kReadBytes = size_t{16} << 10;
 constexpr size_t kMaxHeadBytes = size_t{32} << 10;
 constexpr size_t kMaxPipelinedBytes = size_t{64} << 10;  // read ahead while a request is being answered
+constexpr double kSlowestBytes = 32 << 10;               // of a body that comes in one second
 constexpr double kLingerSeconds = 2;  // in which the rest of a refused request is read and dropped
 constexpr size_t kMaxIdLength = 64;
 
@@ -47,6 +49,10 @@ bool is_plain_word(std::string_view text) {
   return !text.empty() && text.size() <= kMaxIdLength && std::all_of(text.begin(), text.end(), [](char c) {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_';
   });
+}
+
+std::string path_of(std::string_view target) {
+  return std::string(target.substr(0, target.find('?')));
 }
 
 int status_of(const SystemError& error) {
@@ -105,6 +111,9 @@ class HttpNetwork {
   }
   std::string next_id() { return fmt::format("{:08x}{:08x}", id_prefix_, ++ids_); }
   bool draining() const { return draining_; }
+  /// Counts bytes of bodies in, or out again. From any thread.
+  void hold(int64_t bytes) { held_ += bytes; }
+  bool holds_too_much() const { return held_ > options_.max_buffered_bytes; }
   const HttpOptions& options() const { return options_; }
   asio::io_context& io() { return io_; }
 
@@ -130,6 +139,7 @@ class HttpNetwork {
   asio::steady_timer retry_{io_};
   asio::signal_set signals_{io_};
   std::set<std::shared_ptr<HttpConnection>> connections_;
+  std::atomic<int64_t> held_ = 0;
   uint16_t port_ = 0;
   uint32_t id_prefix_ = std::random_device{}(), ids_ = 0;
   bool draining_ = false;
@@ -166,6 +176,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
     socket_.close(ignored);
     timer_.cancel();
     write_timer_.cancel();
+    network_.hold(-std::exchange(held_, 0));
     answering_ = false;
     if (const auto exchange = exchange_.lock()) {
       record(*exchange, /*whole=*/false);
@@ -253,7 +264,8 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
         parser_->body_limit(static_cast<uint64_t>(network_.options().max_body_bytes));
         parser_->eager(true);
         head_done_ = false;
-        wait(network_.options().request_seconds);
+        request_begun_ = std::chrono::steady_clock::now();
+        wait_for_request();
       }
       SystemError error;
       const size_t used = parser_->put(asio::buffer(input_), error);
@@ -263,13 +275,37 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
         if (!error && !parser_->is_done() &&
             equal_without_case(parser_->get()[http::field::expect], "100-continue")) {
           send("HTTP/1.1 100 Continue\r\n\r\n");
+          if (closed_) return;
         }
       }
       if (error && error != http::error::need_more) return refuse_request(error);
+      hold_body(std::ssize(parser_->get().body()));
+      if (network_.holds_too_much()) return refuse_for_bytes();
       if (parser_->is_done()) return take_request();
-      if (head_done_ && used > 0) wait(network_.options().request_seconds);
+      if (head_done_ && used > 0) wait_for_request();
       if (error == http::error::need_more || used == 0) return;
     }
+  }
+
+  void hold_body(int64_t bytes) {
+    network_.hold(bytes - held_);
+    held_ = bytes;
+  }
+
+  // Of the request that has begun; empty while its head comes.
+  std::string path_so_far() const { return head_done_ ? path_of(parser_->get().target()) : std::string(); }
+
+  void drop_request() {
+    hold_body(0);
+    parser_.reset();
+  }
+
+  void refuse_for_bytes() {
+    const std::string path = path_so_far();
+    drop_request();
+    refuse(503, path,
+           fmt::format("the requests that are not answered yet hold the {} bytes that are allowed",
+                       network_.options().max_buffered_bytes));
   }
 
   void refuse_request(const SystemError& error) {
@@ -280,8 +316,8 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
                             network_.options().max_body_bytes);
     }
     if (status == 431) message = fmt::format("the request's head is larger than {} bytes", kMaxHeadBytes);
-    const std::string path = head_done_ ? std::string(parser_->get().target()) : std::string();
-    parser_.reset();
+    const std::string path = path_so_far();
+    drop_request();
     refuse(status, path, std::move(message));
   }
 
@@ -290,12 +326,12 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
     auto message = parser_->release();
     parser_.reset();
     if (message.version() >= 11 && message.count(http::field::host) != 1) {
-      return refuse(400, message.target(), "a request of HTTP/1.1 needs the header Host, once");
+      hold_body(0);
+      return refuse(400, path_of(message.target()), "a request of HTTP/1.1 needs the header Host, once");
     }
     HttpRequest request;
     request.method = std::string(message.method_string());
-    const std::string_view target = message.target();
-    request.path = std::string(target.substr(0, target.find('?')));
+    request.path = path_of(message.target());
     for (const auto& field : message) {
       request.headers.push_back({std::string(field.name_string()), std::string(field.value())});
     }
@@ -306,6 +342,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
     closing_ = !keep_alive;
     timer_.cancel();
     answering_ = true;
+    held_ = 0;  // the exchange gives it back
     const auto exchange = std::make_shared<HttpExchange>(network_, weak_from_this(), std::move(request));
     exchange_ = exchange;
     network_.start_exchange(exchange);
@@ -405,6 +442,13 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
     read();
   }
 
+  // For what comes next of a request: the next piece in time, and not so little each time that it never ends.
+  void wait_for_request() {
+    const double next = network_.options().request_seconds;
+    const std::chrono::duration<double> gone = std::chrono::steady_clock::now() - request_begun_;
+    wait(std::min(next, next + static_cast<double>(held_) / kSlowestBytes - gone.count()));
+  }
+
   void wait(double seconds) {
     timer_.expires_after(duration_of(seconds));
     timer_.async_wait([self = shared_from_this()](SystemError error) {
@@ -417,9 +461,13 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
     if (answering_) {
       if (!heartbeat_.empty()) write(heartbeat_);
     } else if (parser_ && !closing_) {
-      parser_.reset();
-      refuse(408, "",
-             fmt::format("the request did not come within {} seconds", network_.options().request_seconds));
+      const std::string path = path_so_far();
+      drop_request();
+      refuse(
+          408, path,
+          fmt::format("the request did not come in time: {} seconds for its head, for each next piece of its "
+                      "body, and for all of it, with one more for each {} bytes of the body",
+                      network_.options().request_seconds, kSlowestBytes));
     } else {
       close();
     }
@@ -435,6 +483,8 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   std::string heartbeat_;
   std::string writing_, outgoing_;  // what the system is given, and what comes next
   size_t written_ = 0;
+  int64_t held_ = 0;  // bytes of the body of the request that has begun
+  std::chrono::steady_clock::time_point request_begun_;
   bool reading_ = false, head_done_ = false, answering_ = false, chunked_ = true;
   bool closing_ = false;    // after the answer in progress
   bool lingering_ = false;  // all is said: reads and drops until the other side closes
@@ -446,6 +496,7 @@ HttpExchange::HttpExchange(HttpNetwork& network, std::weak_ptr<HttpConnection> c
     : network_(network), connection_(std::move(connection)), request_(std::move(request)) {}
 
 HttpExchange::~HttpExchange() {
+  network_.hold(-std::ssize(request_.body));
   if (state_ == State::answered || state_ == State::gone) return;
   asio::post(network_.io(), [connection = connection_, state = state_, path = request_.path] {
     if (const auto open = connection.lock()) open->abandon(state, path);

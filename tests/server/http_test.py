@@ -3,13 +3,14 @@
 import json
 import os
 import pathlib
+import select
 import signal
 import tempfile
 import threading
 import time
 import unittest
 
-from support import Server, TestCase, main, raw, read_all
+from support import LIMIT, Server, TestCase, main, raw, read_all
 
 ENDLESS = {"prompt": "What is", "max_tokens": 100000, "ignore_eos": True, "stream": True, "temperature": 0}
 
@@ -139,14 +140,86 @@ class Http(TestCase):
         connection.close()
 
     def test_many_idle_and_half_sent_connections_keep_nobody_from_being_served(self):
-        idle = [self.server.connect() for _ in range(300)]
+        before = self.server.resident_bytes()
+        idle = [self.server.connect() for _ in range(1000)]
         half = [self.server.connect() for _ in range(100)]
         for connection in half:
             connection.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n{")
-        self.alive()
+        self.post("/v1/completions", {"prompt": "What is", "max_tokens": 2})
+        self.assertLess(self.server.resident_bytes() - before, 1100 * 64 * 1024)
         for connection in idle + half:
             connection.close()
         self.alive()
+
+
+class LargeBodies(TestCase):
+    arguments = ["--max-request", "200M", "--max-buffered", "20M"]
+
+    def send_part(self, size, length=100_000_000):
+        connection = self.server.connect()
+        self.addCleanup(connection.close)
+        connection.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n" % length)
+        try:
+            connection.sendall(b" " * size)
+        except OSError:  # refused already
+            pass
+        return connection
+
+    def test_bodies_of_all_connections_together_are_bounded(self):
+        before = self.server.resident_bytes()
+        sent = [self.send_part(6_000_000) for _ in range(4)]
+        refused = select.select(sent, [], [], LIMIT)[0]  # the one whose bytes were read last
+        self.assertEqual(len(refused), 1)
+        answer = read_all(refused[0])
+        self.assertTrue(answer.startswith(b"HTTP/1.1 503 "), answer[:200])
+        self.assertIn(b"Retry-After: 2", answer)
+        self.assertIn(b"hold the 20971520 bytes", answer)
+        self.assertLess(self.server.resident_bytes() - before, 100 << 20)
+        self.post("/v1/completions", {"prompt": "What is", "max_tokens": 2})
+        for connection in sent:
+            connection.close()
+        self.server.wait_for_log("status=503")
+        for _ in range(5):  # what was held is free again
+            self.refused(400, "a string, expected an object", "/v1/completions", b'"' + b"a" * 15_000_000 + b'"')
+
+    def test_a_body_of_100_megabytes_is_cut_off(self):
+        with self.send_part(100_000_000) as connection:
+            self.assertTrue(read_all(connection).startswith(b"HTTP/1.1 503 "))
+        self.alive()
+
+
+class SlowRequests(TestCase):
+    arguments = ["--request-timeout", "2"]
+
+    def drip(self, head):
+        """The answer to a request whose bytes come one by one, and for how long it was listened to."""
+        begin = time.monotonic()
+        with self.server.connect() as connection:
+            connection.sendall(head)
+            connection.settimeout(0.05)
+            while True:
+                try:
+                    return read_all(connection), time.monotonic() - begin
+                except TimeoutError:
+                    connection.sendall(b"a")
+
+    def test_requests_that_drip_are_cut_off(self):
+        for head in [b"GET /health HTTP/1.1\r\nHost: ",
+                     b"POST /v1/completions HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n"]:
+            answer, seconds = self.drip(head)
+            self.assertTrue(answer.startswith(b"HTTP/1.1 408 "), answer[:200])
+            self.assertIn(b"2 seconds for its head", answer)
+            self.assertTrue(1.5 < seconds < 20, seconds)
+        self.alive()
+
+    def test_a_body_may_take_longer_the_longer_it_is(self):
+        with self.server.connect() as connection:
+            connection.sendall(b"POST /v1/embeddings HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 300002\r\n\r\n{")
+            for _ in range(10):
+                time.sleep(0.3)
+                connection.sendall(b" " * 30_000)
+            connection.sendall(b"}")
+            self.assertIn(b"makes no embeddings", read_all(connection))
 
 
 class Keys(TestCase):

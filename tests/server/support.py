@@ -56,6 +56,11 @@ class Server:
                 raise AssertionError(f"the log never said {text!r}:\n{self.log()}")
             time.sleep(0.01)
 
+    def resident_bytes(self):
+        """Memory that the server has in use."""
+        pages = pathlib.Path(f"/proc/{self.process.pid}/statm").read_text().split()[1]
+        return int(pages) * os.sysconf("SC_PAGESIZE")
+
     def signal(self, number):
         self.process.send_signal(number)
 
