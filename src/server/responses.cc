@@ -20,7 +20,8 @@ constexpr Field kFields[] = {
     {"text", "an object", "format.type: text, the only form there is"},
     {"input", "a text or a list of items", "the conversation"},
     {"instructions", "a text", "what the model is told before the conversation"},
-    {"reasoning", "an object", "effort: as reasoning_effort"},
+    {"reasoning", "an object",
+     "effort: as reasoning_effort; summary: auto, concise or detailed: reasoning comes as its own summary"},
     {"previous_response_id", "nothing", "refused: nothing is stored"},
     {"conversation", "nothing", "refused: nothing is stored"},
     {"prompt", "nothing", "refused: nothing is stored"},
@@ -56,11 +57,27 @@ Json usage_json(const GenerationResult& result) {
           {"total_tokens", result.prompt_tokens + output_tokens}};
 }
 
+// How an item of a kind is told.
+struct Form {
+  std::string_view id;     // how its id begins
+  std::string_view part;   // events of the part that holds its text, "response.content_part.added"
+  std::string_view place;  // of that part, "content_index"
+  std::string_view type;   // of that part; of a call, which has none, empty
+  std::string_view text;   // events of its text, "response.output_text.delta"
+};
+
+constexpr Form kReasoning = {"rs", "content_part", "content_index", "reasoning_text", "reasoning_text"};
+constexpr Form kSummary = {"rs", "reasoning_summary_part", "summary_index", "summary_text",
+                           "reasoning_summary_text"};
+constexpr Form kMessage = {"msg", "content_part", "content_index", "output_text", "output_text"};
+constexpr Form kCall = {"fc", "", "", "", "function_call_arguments"};
+
 constexpr std::string_view kInProgress = "in_progress", kCompleted = "completed", kIncomplete = "incomplete";
 
 struct Response {
   Call call;
   bool stream = false;
+  bool summaries = false;  // tell reasoning as its summary, which is all that some clients read of it
   AnswerParts parts;
   Json settings;
   int64_t created = seconds_now();
@@ -111,7 +128,7 @@ struct Response {
     for (const PartEvent& event : events_of_parts) {
       switch (event.kind) {
         case PartEvent::Kind::begin: begin_item(event.part); break;
-        case PartEvent::Kind::text: send_text(event.part, "delta", {{"delta", event.text}}); break;
+        case PartEvent::Kind::text: send_text(event.part, "delta", "delta", event.text); break;
         case PartEvent::Kind::end: end_item(event.part, end); break;
       }
     }
@@ -120,8 +137,7 @@ struct Response {
   void begin_item(size_t index) {
     if (!stream) return;
     send("response.output_item.added", {{"output_index", index}, {"item", item(index, {}, kInProgress)}});
-    if (parts.parts()[index].kind == AnswerPart::Kind::call) return;
-    send_in_item("response.content_part.added", index, {{"part", content(index, {})}});
+    send_part(index, "added", {});
   }
 
   void end_item(size_t index, std::string_view end) {
@@ -132,63 +148,64 @@ struct Response {
       return send("response.output_item.done",
                   {{"output_index", index}, {"item", item(index, part.text, kIncomplete)}});
     }
-    const bool is_call = part.kind == AnswerPart::Kind::call;
-    send_text(index, "done", {{is_call ? "arguments" : "text", part.text}});
-    if (!is_call) send_in_item("response.content_part.done", index, {{"part", content(index, part.text)}});
+    send_text(index, "done", part.kind == AnswerPart::Kind::call ? "arguments" : "text", part.text);
+    send_part(index, "done", part.text);
     send("response.output_item.done", {{"output_index", index}, {"item", output.back()}});
   }
 
-  // That the text of an item goes on or has ended: `what` is "delta" or "done".
-  void send_text(size_t index, std::string_view what, Json members) {
+  void send_part(size_t index, std::string_view what, const std::string& text) {
+    const Form& form = form_of(index);
+    if (form.type.empty()) return;
+    Json json = place(index);
+    json["part"] = text_part(form, text);
+    send(fmt::format("response.{}.{}", form.part, what), json);
+  }
+
+  void send_text(size_t index, std::string_view what, const char* member, const std::string& text) {
     if (!stream) return;
-    switch (parts.parts()[index].kind) {
-      case AnswerPart::Kind::reasoning:
-        return send_in_item(fmt::format("response.reasoning_text.{}", what), index, std::move(members));
-      case AnswerPart::Kind::text:
-        members["logprobs"] = Json::array();
-        return send_in_item(fmt::format("response.output_text.{}", what), index, std::move(members));
-      case AnswerPart::Kind::call:
-        return send_in_item(fmt::format("response.function_call_arguments.{}", what), index,
-                            std::move(members));
-    }
+    Json json = place(index);
+    json[member] = text;
+    if (parts.parts()[index].kind == AnswerPart::Kind::text) json["logprobs"] = Json::array();
+    send(fmt::format("response.{}.{}", form_of(index).text, what), json);
   }
 
-  void send_in_item(const std::string& type, size_t index, const Json& members) {
+  const Form& form_of(size_t index) const {
+    switch (parts.parts()[index].kind) {
+      case AnswerPart::Kind::reasoning: return summaries ? kSummary : kReasoning;
+      case AnswerPart::Kind::text: return kMessage;
+      case AnswerPart::Kind::call: break;
+    }
+    return kCall;
+  }
+
+  std::string item_id(size_t index) const { return fmt::format("{}_{}", id(form_of(index).id), index); }
+
+  Json place(size_t index) const {
     Json json = {{"item_id", item_id(index)}, {"output_index", index}};
-    if (parts.parts()[index].kind != AnswerPart::Kind::call) json["content_index"] = 0;
-    json.update(members);
-    send(type, std::move(json));
+    if (const Form& form = form_of(index); !form.type.empty()) json[std::string(form.place)] = 0;
+    return json;
   }
 
-  std::string item_id(size_t index) const {
-    switch (parts.parts()[index].kind) {
-      case AnswerPart::Kind::reasoning: return fmt::format("{}_{}", id("rs"), index);
-      case AnswerPart::Kind::text: return fmt::format("{}_{}", id("msg"), index);
-      case AnswerPart::Kind::call: return fmt::format("{}_{}", id("fc"), index);
-    }
-    return {};
+  static Json text_part(const Form& form, const std::string& text) {
+    Json json = {{"type", form.type}, {"text", text}};
+    if (form.type == kMessage.type)
+      json.update({{"annotations", Json::array()}, {"logprobs", Json::array()}});
+    return json;
   }
 
-  // The one content that an item has which is no call.
-  Json content(size_t index, const std::string& text) const {
-    if (parts.parts()[index].kind == AnswerPart::Kind::reasoning)
-      return {{"type", "reasoning_text"}, {"text", text}};
-    return {
-        {"type", "output_text"}, {"text", text}, {"annotations", Json::array()}, {"logprobs", Json::array()}};
-  }
-
-  // With this text, or as a call with these arguments; without content while it is in progress.
+  // With this text, or as a call with these arguments; without a part while it is in progress.
   Json item(size_t index, const std::string& text, std::string_view item_status) const {
     const AnswerPart& part = parts.parts()[index];
-    Json contents = Json::array();
-    if (item_status != kInProgress) contents.push_back(content(index, text));
+    Json texts = Json::array();
+    if (item_status != kInProgress) texts.push_back(text_part(form_of(index), text));
     Json json = {{"id", item_id(index)}, {"status", item_status}};
     switch (part.kind) {
       case AnswerPart::Kind::reasoning:
-        json.update({{"type", "reasoning"}, {"summary", Json::array()}, {"content", std::move(contents)}});
+        json.update({{"type", "reasoning"}, {"summary", Json::array()}});
+        json[summaries ? "summary" : "content"] = std::move(texts);
         break;
       case AnswerPart::Kind::text:
-        json.update({{"type", "message"}, {"role", "assistant"}, {"content", std::move(contents)}});
+        json.update({{"type", "message"}, {"role", "assistant"}, {"content", std::move(texts)}});
         break;
       case AnswerPart::Kind::call:
         json.update({{"type", "function_call"},
@@ -220,6 +237,18 @@ struct Response {
     call.exchange->end();
   }
 };
+
+// Whether reasoning is to come as a summary.
+bool read_summary(FieldReader& fields) {
+  const Json* reasoning = fields.find("reasoning");
+  if (reasoning == nullptr || !reasoning->is_object()) return false;  // refused with the conversation
+  const auto summary = reasoning->find("summary");
+  if (summary == reasoning->end() || summary->is_null()) return false;
+  if (*summary == "auto" || *summary == "concise" || *summary == "detailed") return true;
+  fields.refuse("reasoning",
+                fmt::format("reasoning.summary is {}, expected auto, concise or detailed", shown(*summary)));
+  return false;
+}
 
 // What needs a server that keeps answers, or forms of answers that there are not.
 void refuse_what_is_missing(FieldReader& fields) {
@@ -260,6 +289,7 @@ void post_responses(Call call) {
   fields.read(kFields[max_output_tokens], request.max_tokens);
   fields.read(kFields[stream], events);
   read_sampling(fields, request);
+  const bool summaries = read_summary(fields);
   refuse_what_is_missing(fields);
   ChatPrompt prompt;
   read_chat_prompt(fields, call.engine(), api::read_responses(call.body), prompt);
@@ -267,8 +297,8 @@ void post_responses(Call call) {
 
   prompt.move_into(request);
   Json settings = settings_of(call.body);
-  auto response =
-      std::make_shared<Response>(Response{std::move(call), events, AnswerParts(prompt), std::move(settings)});
+  auto response = std::make_shared<Response>(
+      Response{std::move(call), events, summaries, AnswerParts(prompt), std::move(settings)});
   answer(response->call, {std::move(request)}, listener_of(response));
 }
 

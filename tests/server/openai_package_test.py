@@ -64,7 +64,8 @@ class OpenAi(TestCase):
         self.assertEqual([e.item.id for e in events if e.type == "response.output_item.done"], [i.id for i in last.output])
         for item in last.output:
             deltas = "".join(e.delta for e in events if e.type.endswith(".delta") and e.item_id == item.id)
-            self.assertEqual(deltas, item.arguments if item.type == "function_call" else item.content[0].text)
+            parts = item.content or item.summary if item.type == "reasoning" else getattr(item, "content", None)
+            self.assertEqual(deltas, item.arguments if item.type == "function_call" else parts[0].text)
         return whole
 
 
@@ -114,6 +115,7 @@ class Plain(OpenAi):
 
     def test_errors_are_its_own(self):
         for fields in [{"previous_response_id": "resp_1"}, {"background": True}, {"top_logprobs": 3}, {"max_output_tokens": 0},
+                       {"reasoning": {"summary": "long"}}, {"reasoning": {"effort": "much"}},
                        {"conversation": "conv_1"}, {"tools": [{"type": "web_search"}]}, {"tool_choice": "required"},
                        {"text": {"format": {"type": "json_object"}}}, {"input": [{"type": "item_reference", "id": "msg_1"}]}]:
             with self.subTest(fields=fields), self.assertRaises(openai.BadRequestError) as raised:
@@ -156,6 +158,14 @@ class Reasoning(OpenAi):
         self.assertEqual(response.usage.output_tokens_details.reasoning_tokens, 1)
         back = self.ask([*QUESTION, *response.output, *QUESTION], sampling=NO_END, max_output_tokens=3)
         self.assertEqual([(i.type, i.status) for i in back.output], [("reasoning", "incomplete")])
+
+    def test_is_its_own_summary_where_one_is_wanted(self):
+        plain = self.ask(sampling=SHORT_REASONING, max_output_tokens=12).output[0]
+        item = self.ask(sampling=SHORT_REASONING, max_output_tokens=12, reasoning={"summary": "auto"}).output[0]
+        self.assertEqual([(s.type, s.text) for s in item.summary], [("summary_text", plain.content[0].text)])
+        self.assertEqual((plain.summary, item.content), ([], None))
+        back = [self.ask([*QUESTION, i, *QUESTION], sampling=NO_END, max_output_tokens=1) for i in (plain, item)]
+        self.assertEqual(back[0].usage.input_tokens, back[1].usage.input_tokens)
 
     def test_there_is_none_where_none_is_wanted(self):
         response = self.ask(reasoning={"effort": "none"}, max_output_tokens=3)
