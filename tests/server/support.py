@@ -160,5 +160,5 @@ class TestCase(unittest.TestCase):
         self.assertEqual(self.server.request("GET", "/health")[0], 200)
 
 
-def main():
-    unittest.main(verbosity=1, argv=sys.argv)
+def main(**options):
+    unittest.main(verbosity=1, argv=sys.argv, **options)
