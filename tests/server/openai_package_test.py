@@ -55,8 +55,7 @@ class OpenAi(TestCase):
         whole = self.client.responses.create(**fields)
         with self.client.responses.stream(**fields) as stream:
             events = list(stream)
-        self.assertEqual([e.sequence_number for e in events if e.type != "response.output_text.delta"],
-                         [i for i, e in enumerate(events) if e.type != "response.output_text.delta"])
+        self.assertEqual([e.sequence_number for e in events], list(range(len(events))))
         self.assertEqual([e.type for e in events[:2]], ["response.created", "response.in_progress"])
         self.assertEqual(events[-1].type, f"response.{whole.status}")
         last = events[-1].response
@@ -98,6 +97,16 @@ class Plain(OpenAi):
         self.assertEqual((response.status, response.incomplete_details.reason), ("incomplete", "max_output_tokens"))
         self.assertEqual(response.output[0].status, "incomplete")
         self.assertEqual(response.usage.output_tokens, 3)
+
+    def test_a_stream_is_of_named_events(self):
+        events = self.server.events("/v1/responses", {"input": "What is a parrakeet?", "max_output_tokens": 30})
+        self.assertTrue(all(name == data["type"] for name, data in events))
+        names = [name.removeprefix("response.") for name, _ in events]
+        self.assertEqual(names[:4], ["created", "in_progress", "output_item.added", "content_part.added"])
+        self.assertEqual(set(names[4:-4]), {"output_text.delta"})
+        self.assertEqual(names[-4:], ["output_text.done", "content_part.done", "output_item.done", "completed"])
+        self.assertEqual((events[0][1]["response"]["status"], events[0][1]["response"]["output"]), ("in_progress", []))
+        self.assertEqual("".join(data["delta"] for _, data in events[4:-4]), PARROT)
 
     def test_instructions_are_the_systems(self):
         told = self.ask(instructions="Be short.", max_output_tokens=1)
