@@ -48,6 +48,29 @@ constexpr std::string_view finish_reason_name(FinishReason reason) {
   return "";
 }
 
+/// Why no more of a prompt was kept from earlier requests.
+enum class PrefixEnd : uint8_t {
+  whole,    // all of it was, but the last token, which is always run
+  ended,    // what was kept ends there, and the prompt goes on
+  differs,  // what was kept goes on with another token
+  evicted,  // it was kept once, and has been given up for want of room
+  nothing,  // nothing that is kept begins alike
+  unused,   // nothing was looked for: prompt_logprobs, or an engine that does not reuse prefixes
+};
+inline constexpr int kPrefixEnds = 6;
+
+constexpr std::string_view prefix_end_name(PrefixEnd end) {
+  switch (end) {
+    case PrefixEnd::whole: return "whole";
+    case PrefixEnd::ended: return "ended";
+    case PrefixEnd::differs: return "differs";
+    case PrefixEnd::evicted: return "evicted";
+    case PrefixEnd::nothing: return "nothing";
+    case PrefixEnd::unused: return "unused";
+  }
+  return "";
+}
+
 struct TokenLogprob {
   int32_t id = 0;
   float logprob = 0;  // log-softmax of the model's own logits
@@ -83,7 +106,10 @@ struct GenerationResult {
   std::vector<TokenLogprobs> logprobs;         // per id, where the request asked
   std::vector<TokenLogprobs> prompt_logprobs;  // per prompt token but the first, where the request asked
   int64_t prompt_tokens = 0;
-  int64_t cached_tokens = 0;  // of the prompt, that did not have to be read again
+  int64_t cached_tokens = 0;                 // of the prompt, that did not have to be read again
+  PrefixEnd prefix_end = PrefixEnd::unused;  // why not token number `cached_tokens`, counted from 0
+  int64_t prefix_message = -1;  // the message which that token is in, counted from 0 by the tokens that begin
+                                // messages in GLM's prompts; -1: none
   int64_t reasoning_tokens = 0;
   GenerationTimings timings;
 };

@@ -21,7 +21,10 @@ PrefixIndex::~PrefixIndex() {
 }
 
 void PrefixIndex::clear() {
-  for (Node* node : by_use_) pool_.release(node->page);
+  for (Node* node : by_use_) {
+    gone_.add(node->parent->hash, node->tokens);
+    pool_.release(node->page);
+  }
   by_use_.clear();
   root_->next.clear();
 }
@@ -48,6 +51,19 @@ PrefixIndex::Path PrefixIndex::find(std::span<const int32_t> tokens) const {
 int64_t PrefixIndex::match(std::span<const int32_t> tokens) const {
   const Path path = find(tokens);
   return path.length + path.common;
+}
+
+PrefixEnd PrefixIndex::match_end(std::span<const int32_t> tokens) const {
+  const Path path = find(tokens);
+  const int64_t length = path.length + path.common;
+  if (length + 1 >= std::ssize(tokens)) return PrefixEnd::whole;
+  if (gone_.had_more(path.node->hash, tokens.subspan(static_cast<size_t>(path.length)), path.common)) {
+    return PrefixEnd::evicted;
+  }
+  if (length == 0) return PrefixEnd::nothing;
+  const bool ended =
+      path.partial != nullptr ? path.common == std::ssize(path.partial->tokens) : path.node->next.empty();
+  return ended ? PrefixEnd::ended : PrefixEnd::differs;
 }
 
 SequenceCache PrefixIndex::attach(std::span<const int32_t> tokens) {
@@ -80,6 +96,7 @@ void PrefixIndex::insert(std::span<const int32_t> tokens, const SequenceCache& c
     pool_.hold(page);
     child->page = page;
     child->tokens.assign(begin, begin + count);
+    child->hash = hash_tokens(node->hash, child->tokens);
     node = child;
     path = {.node = node, .length = path.length + count};
   }
@@ -103,6 +120,7 @@ bool PrefixIndex::evict() {
   });
   if (found == by_use_.end()) return false;
   Node* node = *found;
+  gone_.add(node->parent->hash, node->tokens);
   pool_.release(node->page);
   by_use_.erase(found);
   Nodes& siblings = node->parent->next;

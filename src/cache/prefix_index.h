@@ -8,7 +8,9 @@
 #include <span>
 #include <vector>
 
+#include "cache/evicted_pages.h"
 #include "cache/sequence.h"
+#include "indexshare/generation.h"
 
 namespace indexshare {
 
@@ -29,6 +31,9 @@ class PrefixIndex {
   /// How many tokens attach() would find.
   int64_t match(std::span<const int32_t> tokens) const;
 
+  /// Why no more: never PrefixEnd::unused.
+  PrefixEnd match_end(std::span<const int32_t> tokens) const;
+
   /// Keeps the pages of `cache`, which holds the rows of the first of `tokens`; those that are not full too
   /// where the sequence has ended.
   void insert(std::span<const int32_t> tokens, const SequenceCache& cache, bool ended);
@@ -47,6 +52,7 @@ class PrefixIndex {
   struct Node {
     Node* parent = nullptr;
     std::vector<int32_t> tokens;  // up to kPageTokens; fewer only where nothing follows
+    uint64_t hash = 0;            // of all tokens up to the page's end
     std::byte* page = nullptr;
     Nodes next;
     std::list<Node*>::iterator use;
@@ -67,6 +73,7 @@ class PrefixIndex {
   bool evict();
 
   PagePool& pool_;
+  EvictedPages gone_;
   std::unique_ptr<Node> root_ = std::make_unique<Node>();
   std::list<Node*> by_use_;  // the latest last; a node before those that it follows
 };

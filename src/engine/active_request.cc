@@ -93,13 +93,22 @@ ActiveRequest::ActiveRequest(RequestId id, GenerationRequest request, Generation
   result_.prompt_tokens = static_cast<int64_t>(prompt_length_);
 }
 
-void ActiveRequest::start(SequenceCache cache) {
+void ActiveRequest::start(SequenceCache cache, PrefixEnd end) {
   cache.truncate(std::min(cache.length(), std::ssize(tokens_) - 1));
   cache_ = std::move(cache);
   if (std::exchange(started_, true)) return;  // it was preempted, and goes on
   begun_ = answered_ = Clock::now();
   result_.cached_tokens = cache_.length();
+  result_.prefix_end = end;
+  result_.prefix_message = message_at(cache_.length());
   result_.timings.queue_seconds = seconds_between(submitted_, begun_);
+}
+
+// The message that a token of the prompt is in, by those that begin messages; -1: none.
+int64_t ActiveRequest::message_at(int64_t position) const {
+  const std::vector<int32_t>& roles = runner_.markers().roles;
+  const auto begins = [&](int32_t id) { return std::ranges::find(roles, id) != roles.end(); };
+  return std::ranges::count_if(tokens().first(static_cast<size_t>(position) + 1), begins) - 1;
 }
 
 bool ActiveRequest::report_progress() {

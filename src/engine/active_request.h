@@ -48,8 +48,9 @@ class ActiveRequest {
 
   bool is_late(Clock::time_point now) const { return deadline_ && now >= *deadline_; }
 
-  /// Goes on with a cache of the first tokens, of all but the last one at most.
-  void start(SequenceCache cache);
+  /// Goes on with a cache of the first tokens, of all but the last one at most; `end` says why no more of
+  /// them.
+  void start(SequenceCache cache, PrefixEnd end);
 
   /// What start() was given is of no use any more.
   void give_cache_back() { cache_.truncate(0); }
@@ -80,6 +81,7 @@ class ActiveRequest {
 
  private:
   bool accept(const SampledToken& token);
+  int64_t message_at(int64_t position) const;
   bool reasons_too_long() const;
   std::span<const int32_t> suppressed();
   int64_t token_limit() const;

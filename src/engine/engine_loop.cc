@@ -92,7 +92,8 @@ void EngineLoop::admit() {
     std::unique_ptr<ActiveRequest> request = std::move(waiting_[i]);
     waiting_.erase(waiting_.begin() + static_cast<std::ptrdiff_t>(i));
     const bool reuse = runner_.options().reuse_prefixes && !request->scores_prompt();
-    request->start(reuse ? kept_.attach(request->tokens()) : SequenceCache(runner_.pool()));
+    const PrefixEnd end = reuse ? kept_.match_end(request->tokens()) : PrefixEnd::unused;
+    request->start(reuse ? kept_.attach(request->tokens()) : SequenceCache(runner_.pool()), end);
     insert_in_order(running_, std::move(request));
   }
 }

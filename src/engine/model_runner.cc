@@ -86,6 +86,9 @@ void ModelRunner::collect_markers() {
     }
     markers_.think = tokenizer_->token_id("<think>");
     markers_.end_think = tokenizer_->token_id("</think>");
+    for (const char* marker : {"<|system|>", "<|user|>", "<|assistant|>", "<|observation|>"}) {
+      if (const auto id = tokenizer_->token_id(marker)) markers_.roles.push_back(*id);
+    }
     for (const char* marker :
          {"<tool_call>", "</tool_call>", "<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>"}) {
       if (const auto id = tokenizer_->token_id(marker)) markers_.tool_calls.push_back(*id);

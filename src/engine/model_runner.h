@@ -25,6 +25,7 @@ namespace indexshare {
 /// Ids that the tokenizer gives to GLM's markers, where it knows them.
 struct MarkerTokens {
   std::optional<int32_t> think, end_think;
+  std::vector<int32_t> roles;       // that begin messages
   std::vector<int32_t> tool_calls;  // that open and close tool calls and their arguments, ascending
 };
 

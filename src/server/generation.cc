@@ -28,6 +28,13 @@ class TokenClock {
   bool first_ = true;
 };
 
+// The message in which what was kept ended, where that tells something.
+std::string message_of(const GenerationResult& result) {
+  const bool tells = result.prefix_end == PrefixEnd::ended || result.prefix_end == PrefixEnd::differs ||
+                     result.prefix_end == PrefixEnd::evicted;
+  return tells && result.prefix_message >= 0 ? fmt::format(" message={}", result.prefix_message) : "";
+}
+
 // Belongs to the network thread: what the engine says is posted there, and nothing of it is read once that
 // thread has ended, as the service then ends before the engine.
 struct Answers {
@@ -61,8 +68,10 @@ struct Answers {
     if (refused) return;
     if (!result.ok()) return refuse(refusal_of(result.error()));
     note += fmt::format(
-        "{}prompt={} cached={} generated={} finish={} queue_ms={:.1f} prefill_ms={:.1f} decode_ms={:.1f}",
-        note.empty() ? "" : " ", result->prompt_tokens, result->cached_tokens, result->ids.size(),
+        "{}prompt={} cached={} prefix={}{} generated={} finish={} queue_ms={:.1f} prefill_ms={:.1f} "
+        "decode_ms={:.1f}",
+        note.empty() ? "" : " ", result->prompt_tokens, result->cached_tokens,
+        prefix_end_name(result->prefix_end), message_of(*result), result->ids.size(),
         finish_reason_name(result->finish_reason), 1e3 * result->timings.queue_seconds,
         1e3 * result->timings.prefill_seconds, 1e3 * result->timings.decode_seconds);
     exchange->note(note);

@@ -8,6 +8,7 @@
 #include <prometheus/text_serializer.h>
 #include <unistd.h>
 
+#include <array>
 #include <charconv>
 #include <chrono>
 #include <limits>
@@ -168,10 +169,20 @@ struct Metrics::Collected {
       counter("indexshare_prefix_lookups_total", "Prompts that were looked up in the cache.");
   prometheus::Counter& hits =
       counter("indexshare_prefix_hits_total", "Prompts of which the cache held a beginning.");
+  std::array<prometheus::Counter*, kPrefixEnds> prefix_ends;
   double started = seconds_since_1970();
 };
 
-Metrics::Metrics() : collected_(std::make_unique<Collected>()) {}
+Metrics::Metrics() : collected_(std::make_unique<Collected>()) {
+  auto& family = prometheus::BuildCounter()
+                     .Name("indexshare_prefix_ends_total")
+                     .Help("Prompts by why the cache held no more of them.")
+                     .Register(collected_->registry);
+  for (size_t i = 0; i < collected_->prefix_ends.size(); ++i) {
+    const std::string reason(prefix_end_name(static_cast<PrefixEnd>(i)));
+    collected_->prefix_ends[i] = &family.Add({{"reason", reason}});
+  }
+}
 Metrics::~Metrics() = default;
 
 void Metrics::observe_request(std::string_view route, int status, double seconds) {
@@ -193,6 +204,7 @@ void Metrics::observe_answer(const GenerationResult& result) {
   collected_->queue.Observe(result.timings.queue_seconds);
   collected_->lookups.Increment();
   if (result.cached_tokens > 0) collected_->hits.Increment();
+  collected_->prefix_ends[static_cast<size_t>(result.prefix_end)]->Increment();
 }
 
 std::string Metrics::text(const Engine& engine) const {

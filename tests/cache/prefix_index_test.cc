@@ -119,6 +119,21 @@ TEST_F(PrefixIndexTest, APageThatIsSharedIsNotWritten) {
   expect_rows(index_.attach(ids), ids);
 }
 
+TEST_F(PrefixIndexTest, SaysWhyItHasNoMore) {
+  const auto ids = tokens(2 * kPage + 30);
+  EXPECT_EQ(index_.match_end(ids), PrefixEnd::nothing);
+  serve(ids);
+  EXPECT_EQ(index_.match_end(ids), PrefixEnd::whole);
+  EXPECT_EQ(index_.match_end(tokens(kPage + 5)), PrefixEnd::whole);
+  EXPECT_EQ(index_.match_end(join(ids, {7})), PrefixEnd::whole);  // which is always run
+  EXPECT_EQ(index_.match_end(join(ids, {7, 8})), PrefixEnd::ended);
+  EXPECT_EQ(index_.match_end(join(tokens(kPage + 5), {7, 8})), PrefixEnd::differs);
+  EXPECT_EQ(index_.match_end(join(tokens(2 * kPage), {7, 8})), PrefixEnd::differs);
+  EXPECT_EQ(index_.match_end(tokens(9, 5000)), PrefixEnd::nothing);
+  serve(tokens(kPage, 10000));
+  EXPECT_EQ(index_.match_end(join(tokens(kPage, 10000), {7, 8})), PrefixEnd::ended);  // on a page's end
+}
+
 class SmallPool : public PrefixIndexTest {
  protected:
   SmallPool() : small_(small_layout(), 4 * pool_.layout().page_bytes), kept_(small_) {}
@@ -152,6 +167,23 @@ TEST_F(SmallPool, TakesBackWhatWasOfNoUseForLongest) {
   EXPECT_EQ(kept_.match(c), 0);
   EXPECT_EQ(serve(c), 0);  // takes the second page of a: never the first while the second follows it
   EXPECT_EQ(kept_.match(a), kPage);
+  EXPECT_EQ(kept_.match_end(a), PrefixEnd::evicted);
+  EXPECT_EQ(kept_.match_end(join(tokens(kPage + 20), tokens(20, 7000))), PrefixEnd::evicted);
+  EXPECT_EQ(kept_.match_end(join(tokens(kPage), tokens(20, 7000))), PrefixEnd::ended);
+}
+
+// Two prompts part after 100 tokens, and the one that had more in common has gone.
+TEST_F(SmallPool, TellsWhatItHadFromWhatItNeverHad) {
+  const auto a = join(tokens(100), tokens(kPage - 100, 7000)),
+             b = join(tokens(100), tokens(kPage - 100, 8000));
+  serve(a);
+  serve(b);
+  for (int i = 0; i < 3; ++i) serve(tokens(kPage, 10000 * (i + 1)));
+  EXPECT_EQ(kept_.match(a), 100);
+  EXPECT_EQ(kept_.match_end(a), PrefixEnd::evicted);
+  EXPECT_EQ(kept_.match_end(join(tokens(100), tokens(100, 9000))), PrefixEnd::differs);
+  serve(a);
+  EXPECT_EQ(kept_.match_end(a), PrefixEnd::whole);
 }
 
 TEST_F(SmallPool, NeverTakesAPageFromASequence) {

@@ -211,9 +211,11 @@ TEST(Engine, CountsWhatWasReusedOfAPrompt) {
   auto first = engine->generate(greedy(prompt, 5));
   ASSERT_TRUE(first.ok());
   EXPECT_EQ(first->cached_tokens, 0);
+  EXPECT_EQ(first->prefix_end, PrefixEnd::nothing);
   auto again = engine->generate(greedy(prompt, 5));
   ASSERT_TRUE(again.ok());
   EXPECT_EQ(again->cached_tokens, 699);  // all but the last, whose logits are wanted
+  EXPECT_EQ(again->prefix_end, PrefixEnd::whole);
   EXPECT_EQ(again->ids, first->ids);
   std::vector<int32_t> turn = prompt;
   turn.insert(turn.end(), first->ids.begin(), first->ids.end());
@@ -221,6 +223,25 @@ TEST(Engine, CountsWhatWasReusedOfAPrompt) {
   auto next = engine->generate(greedy(turn, 5));
   ASSERT_TRUE(next.ok());
   EXPECT_EQ(next->cached_tokens, 704);  // the answer's last token was never run
+  EXPECT_EQ(next->prefix_end, PrefixEnd::ended);
+}
+
+TEST(Engine, SaysInWhichMessageAPromptLeavesWhatWasKept) {
+  auto engine = load();
+  ASSERT_TRUE(engine);
+  const auto ask = [&](std::string_view text) {
+    auto result = engine->generate(greedy(*engine->encode(text), 2));
+    EXPECT_TRUE(result.ok());
+    return result.ok() ? std::move(*result) : GenerationResult();
+  };
+  ask("<|system|>Be brief.<|user|>What is a lamp?<|assistant|>");
+  const auto next = ask("<|system|>Be brief.<|user|>What is a zebra?<|assistant|>");
+  EXPECT_EQ(next.prefix_end, PrefixEnd::differs);
+  EXPECT_EQ(next.cached_tokens, std::ssize(*engine->encode("<|system|>Be brief.<|user|>What is a")));
+  EXPECT_EQ(next.prefix_message, 1);
+  EXPECT_EQ(ask("<|user|>What?").prefix_end, PrefixEnd::nothing);
+  EXPECT_EQ(ask("<|system|>Be loud.").prefix_message, 0);
+  EXPECT_EQ(ask("zebra").prefix_message, -1);
 }
 
 TEST(Engine, GoesOnWithASessionThatAnotherEngineSaved) {

@@ -1,6 +1,8 @@
-"""What the server keeps of prompts changes no bit of an answer."""
+"""What the server keeps of prompts changes no bit of an answer, and the log says why it was no more."""
 
+import itertools
 import json
+import re
 
 from support import Server, TestCase, main
 
@@ -64,6 +66,43 @@ class Switches(TestCase):
         self.assertEqual(len({str(choices) for choices, _, _ in first}), len(ways))
         read = [prompt - cached for _, cached, prompt in first]
         self.assertEqual([n > 2000 for n in read], [True, False, True, True, False])
+
+
+class Reasons(TestCase):
+    arguments = ["--context", "8192", "--cache-memory", "20M"]
+    ids = (f"id{i}" for i in itertools.count())
+
+    def ask(self, body, path=CHAT):
+        """What the log says of the prompt."""
+        request = next(self.ids)
+        status, _, text = self.server.request("POST", path, body, {"X-Request-Id": request})
+        self.assertEqual(status, 200, text)
+        self.server.wait_for_log(f"request={request} ")
+        line = next(line for line in self.server.log().splitlines() if f"request={request} " in line)
+        return re.search(r"prefix=\w+( message=\d+)?", line).group()
+
+    def counted(self, reason):
+        text = self.server.request("GET", "/metrics")[2]
+        return float(re.search(rf'^indexshare_prefix_ends_total{{reason="{reason}"}} (\S+)$', text, re.MULTILINE).group(1))
+
+    def test_the_log_and_the_metrics_say_why_no_more_was_kept(self):
+        names = ["whole", "ended", "differs", "evicted", "nothing", "unused"]
+        before = {name: self.counted(name) for name in names}
+        chat = question("What is a zebra?")
+        self.assertEqual(self.ask({"prompt": "What is a", "max_tokens": 1}, "/v1/completions"), "prefix=nothing")
+        self.assertEqual(self.ask({**chat, "messages": [{"role": "user", "content": "What?"}]}), "prefix=nothing")
+        self.assertEqual(self.ask(chat), "prefix=differs message=0")  # after [gMASK]<sop>
+        self.assertEqual(self.ask(chat), "prefix=whole")
+        self.assertEqual(self.ask(question("What is a lamp?")), "prefix=differs message=1")
+        self.assertEqual(self.ask(question("What is a lamp?", NOTES[:3000] + "!" + NOTES[3000:])), "prefix=differs message=0")
+        self.assertEqual(self.ask({"prompt": "What is a", "max_tokens": 1, "echo": True, "logprobs": 1}, "/v1/completions"), "prefix=unused")
+        self.assertEqual(self.ask({"prompt": [4001, 17, 18, 19], "max_tokens": 0}, "/v1/completions"), "prefix=nothing")
+        self.assertEqual(self.ask({"prompt": [4001, 17, 18, 19, 20, 21], "max_tokens": 0}, "/v1/completions"), "prefix=ended")
+        for i in range(12):
+            self.ask(question("What is a lamp?", f"{i} {NOTES}"))
+        self.assertEqual(self.ask(chat), "prefix=evicted message=0")
+        counts = {name: self.counted(name) - before[name] for name in names}
+        self.assertEqual(counts, {"whole": 1, "ended": 1, "differs": 15, "evicted": 1, "nothing": 3, "unused": 1})
 
 
 if __name__ == "__main__":

@@ -1,0 +1,39 @@
+#include "cache/evicted_pages.h"
+
+#include <algorithm>
+
+namespace indexshare {
+namespace {
+
+constexpr size_t kSteps[] = {16, 64, 256};
+constexpr size_t kMaxHashes = 3 * 65536;
+
+}  // namespace
+
+// FNV-1a, by tokens instead of bytes.
+uint64_t hash_tokens(uint64_t before, std::span<const int32_t> tokens) {
+  uint64_t hash = before == 0 ? 0xcbf29ce484222325u : before;
+  for (const int32_t id : tokens) hash = (hash ^ static_cast<uint32_t>(id)) * 0x100000001b3u;
+  return hash;
+}
+
+void EvictedPages::add(uint64_t before, std::span<const int32_t> page) {
+  for (const size_t step : kSteps) {
+    if (step > page.size()) return;
+    const uint64_t hash = hash_tokens(before, page.first(step));
+    if (!hashes_.insert(hash).second) continue;
+    by_age_.push_back(hash);
+    if (by_age_.size() <= kMaxHashes) continue;
+    hashes_.erase(by_age_.front());
+    by_age_.pop_front();
+  }
+}
+
+bool EvictedPages::had_more(uint64_t before, std::span<const int32_t> tokens, int64_t common) const {
+  return std::ranges::any_of(kSteps, [&](size_t step) {
+    return static_cast<int64_t>(step) > common && step <= tokens.size() &&
+           hashes_.contains(hash_tokens(before, tokens.first(step)));
+  });
+}
+
+}  // namespace indexshare
