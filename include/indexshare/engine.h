@@ -59,6 +59,9 @@ struct EngineStatistics {
   int64_t pages_kept = 0;    // of these, for reuse alone or as well
   int64_t page_bytes = 0, page_tokens = 0;
   int64_t cache_bytes = 0, cache_budget_bytes = 0;
+  int64_t disk_pages = 0, disk_bytes = 0;                   // in EngineOptions::disk_cache
+  int64_t disk_pages_read = 0, disk_pages_written = 0;      // from it and to it
+  int64_t disk_pages_refused = 0, disk_pages_not_kept = 0;  // damaged; and those that it was too slow for
   Work work;
 };
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -54,6 +55,13 @@ struct EngineOptions {
   int64_t max_running = 64;    // requests that are worked on at once; others wait
   int64_t max_waiting = 0;     // requests that may wait: one more is refused (ErrorCode::busy); 0: any number
   bool reuse_prefixes = true;  // keep the cache of finished requests for those that begin alike
+
+  // Where pages of the cache go that memory has no room for, to come back when prompts begin with their
+  // tokens; at the end also those that memory holds. Empty: nowhere. A directory is one engine's at a time.
+  std::string disk_cache;
+  int64_t disk_cache_bytes = int64_t{16} << 30;         // of all files there
+  std::function<void(std::string_view sentence)> warn;  // of what goes wrong without failing a request, from
+                                                        // any thread; or empty
 
   const char* prefix = "";  // goes before the names of settings in errors: "--" on a command line
 };

@@ -113,6 +113,25 @@ void PrefixIndex::touch(Node* node) {
   for (; node != root_.get(); node = node->parent) by_use_.splice(by_use_.end(), by_use_, node->use);
 }
 
+void PrefixIndex::tell(const Node* node, const Evicted& use) const {
+  std::vector<const Node*> path;
+  for (const Node* at = node; at != root_.get(); at = at->parent) path.push_back(at);
+  std::vector<int32_t> tokens;
+  tokens.reserve(path.size() * static_cast<size_t>(kPageTokens));
+  for (size_t i = path.size(); i-- > 0;) {
+    tokens.insert(tokens.end(), path[i]->tokens.begin(), path[i]->tokens.end());
+  }
+  use(tokens, {node->page, static_cast<size_t>(pool_.layout().page_bytes)});
+}
+
+void PrefixIndex::for_each_kept(int64_t count, const Evicted& use) const {
+  std::vector<const Node*> latest;
+  for (auto at = by_use_.rbegin(); at != by_use_.rend() && std::ssize(latest) < count; ++at) {
+    if (std::ssize((*at)->tokens) == kPageTokens) latest.push_back(*at);
+  }
+  for (size_t i = latest.size(); i-- > 0;) tell(latest[i], use);
+}
+
 // Frees the page that was of no use for longest among those that nothing follows and no sequence holds.
 bool PrefixIndex::evict() {
   const auto found = std::find_if(by_use_.begin(), by_use_.end(), [this](const Node* node) {
@@ -120,6 +139,7 @@ bool PrefixIndex::evict() {
   });
   if (found == by_use_.end()) return false;
   Node* node = *found;
+  if (evicted_ && std::ssize(node->tokens) == kPageTokens) tell(node, evicted_);
   gone_.add(node->parent->hash, node->tokens);
   pool_.release(node->page);
   by_use_.erase(found);

@@ -3,9 +3,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <list>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "cache/evicted_pages.h"
@@ -37,6 +39,14 @@ class PrefixIndex {
   /// Keeps the pages of `cache`, which holds the rows of the first of `tokens`; those that are not full too
   /// where the sequence has ended.
   void insert(std::span<const int32_t> tokens, const SequenceCache& cache, bool ended);
+
+  /// Told of each full page that is given back because the pool has no other left, while it still holds what
+  /// it held: `tokens` are those of the sequence up to its end.
+  using Evicted = std::function<void(std::span<const int32_t> tokens, std::span<const std::byte> page)>;
+  void set_evicted(Evicted evicted) { evicted_ = std::move(evicted); }
+
+  /// Calls `use` with the full pages of use lately, at most `count`, the latest last.
+  void for_each_kept(int64_t count, const Evicted& use) const;
 
   /// Lets go of all pages.
   void clear();
@@ -71,8 +81,10 @@ class PrefixIndex {
 
   void touch(Node* node);
   bool evict();
+  void tell(const Node* node, const Evicted& use) const;
 
   PagePool& pool_;
+  Evicted evicted_;
   EvictedPages gone_;
   std::unique_ptr<Node> root_ = std::make_unique<Node>();
   std::list<Node*> by_use_;  // the latest last; a node before those that it follows

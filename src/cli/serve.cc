@@ -68,8 +68,9 @@ Result<ExitCode> serve(Options options) {
   if (options.service.model_name.empty()) options.service.model_name = name_of_model(options.model);
   // An address that cannot be had is found before a large model is read.
   ASSIGN_OR_RETURN(server::HttpServer http, server::HttpServer::bind(options.http));
-  ASSIGN_OR_RETURN(Engine engine, load_engine(options.model, options.engine));
   const server::Log log(options.log_level);
+  options.engine.warn = [&log](std::string_view text) { log.write(server::LogLevel::warning, text); };
+  ASSIGN_OR_RETURN(Engine engine, load_engine(options.model, options.engine));
   server::Service service(engine, options.service, log);
   http.handle_signals([&] {
     log.write(server::LogLevel::info, "ending: running answers go on, new requests are refused");
@@ -121,6 +122,16 @@ Action add_serve(CLI::App& command) {
           "--keep-billing-header", options->service.keep_billing_header,
           "leave in the prompt the line that Claude Code begins it with, another one each time, so that "
           "nothing kept of the last prompt serves again")
+      ->group(kGroup);
+  command
+      .add_option(
+          "--disk-cache", options->engine.disk_cache,
+          "keep in files what the cache in memory has no room for, and all of it at the end, for prompts "
+          "that begin alike (default: nothing is kept there)")
+      ->type_name("DIR")
+      ->group(kGroup);
+  add_value(command, "--disk-cache-size", options->engine.disk_cache_bytes, "SIZE",
+            "what these files may take: those of no use for longest go (default: 16G)", parse_size)
       ->group(kGroup);
   options->engine.max_waiting = 256;
   add_integer(command, "--max-waiting", options->engine.max_waiting, int64_t{1}, int64_t{1} << 20,

@@ -58,7 +58,10 @@ Result<std::string> session_fingerprint(const ModelRunner& runner) {
 class Engine::Impl {
  public:
   explicit Impl(std::unique_ptr<ModelRunner> runner)
-      : runner_(std::move(runner)), info_(describe(*runner_)), loop_(*runner_), thread_([this] { work(); }) {}
+      : runner_(std::move(runner)),
+        info_(describe(*runner_)),
+        loop_(*runner_, [this] { wake(); }),
+        thread_([this] { work(); }) {}
 
   ~Impl() {
     {
@@ -67,6 +70,7 @@ class Engine::Impl {
     }
     changed_.notify_one();
     thread_.join();
+    runner_->close_disk_cache();  // whose thread calls wake()
   }
 
   ModelRunner& runner() { return *runner_; }
@@ -120,6 +124,11 @@ class Engine::Impl {
     bool* done;
   };
 
+  void wake() {
+    { const std::lock_guard lock(mutex_); }  // whoever is about to wait has not looked yet, or waits already
+    changed_.notify_one();
+  }
+
   void work() {
     while (take_messages()) {
       if (!loop_.is_idle()) loop_.step();
@@ -127,6 +136,7 @@ class Engine::Impl {
     }
     loop_.cancel_all();
     end_requests();
+    loop_.store_kept();
   }
 
   // Whoever is told that a request has ended finds it counted.

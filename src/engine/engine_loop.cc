@@ -30,10 +30,23 @@ std::vector<std::unique_ptr<ActiveRequest>> take_out(std::vector<std::unique_ptr
 
 }  // namespace
 
-EngineLoop::EngineLoop(ModelRunner& runner) : runner_(runner), kept_(runner.pool()) {}
+EngineLoop::EngineLoop(ModelRunner& runner, std::function<void()> wake)
+    : runner_(runner), kept_(runner.pool()), disk_(runner.disk_cache()), wake_(std::move(wake)) {
+  if (disk_ == nullptr) return;
+  kept_.set_evicted([this](std::span<const int32_t> tokens, std::span<const std::byte> page) {
+    disk_->write(tokens, page);
+  });
+}
+
+bool EngineLoop::is_idle() const {
+  if (!running_.empty()) return false;
+  if (waiting_.empty()) return true;
+  return looked_ && !fetches_.empty() && std::ranges::none_of(fetches_, &Fetch::is_done);
+}
 
 void EngineLoop::submit(std::unique_ptr<ActiveRequest> request) {
   ++counts_.submitted;
+  looked_ = false;
   insert_in_order(waiting_, std::move(request));
 }
 
@@ -64,23 +77,28 @@ void EngineLoop::stop_late() {
   stop(FinishReason::timeout, [now](const ActiveRequest& request) { return request.is_late(now); });
 }
 
-// Whether a prompt that is being read will soon have run more of this one's beginning than is kept now.
+// Whether a prompt that is being read, or comes from the disk, will soon have brought more of this one's
+// beginning than is kept now.
 bool EngineLoop::should_wait(const ActiveRequest& request) const {
   if (!runner_.options().reuse_prefixes || request.scores_prompt()) return false;
   int64_t soon = 0;
-  for (const auto& other : running_) {
-    if (!other->reads_prompt() || other->priority() < request.priority()) continue;
-    const auto a = other->prompt(), b = request.tokens();
+  const auto shares = [&](std::span<const int32_t> a) {
+    const auto b = request.tokens();
     const int64_t common = std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin();
     soon = std::max(soon, common / kPageTokens * kPageTokens);
+  };
+  for (const auto& other : running_) {
+    if (other->reads_prompt() && other->priority() >= request.priority()) shares(other->prompt());
   }
+  for (const Fetch& fetch : fetches_) shares(fetch.tokens);
   return soon > 0 && soon > kept_.match(request.tokens());
 }
 
 void EngineLoop::admit() {
   for (size_t i = 0; i < waiting_.size() && std::ssize(running_) < runner_.options().max_running;) {
     const ActiveRequest& next = *waiting_[i];
-    if (should_wait(next)) {
+    const bool fetching = std::ranges::any_of(fetches_, [&](const Fetch& f) { return f.id == next.id(); });
+    if (fetching || should_wait(next)) {
       ++i;
       continue;
     }
@@ -88,14 +106,66 @@ void EngineLoop::admit() {
     const int64_t wanted = pages_for(std::ssize(next.tokens()) + 1);
     int64_t room = runner_.pool().pages_left();
     if (room < wanted) room += kept_.unused_pages();
-    if (room < wanted && !running_.empty()) return;
+    const bool others_hold_pages = !running_.empty() || !fetches_.empty();
+    if (room < wanted && others_hold_pages) return;
+    if (fetch(next)) {
+      ++i;
+      continue;
+    }
     std::unique_ptr<ActiveRequest> request = std::move(waiting_[i]);
     waiting_.erase(waiting_.begin() + static_cast<std::ptrdiff_t>(i));
+    std::erase(fetched_, request->id());
     const bool reuse = runner_.options().reuse_prefixes && !request->scores_prompt();
     const PrefixEnd end = reuse ? kept_.match_end(request->tokens()) : PrefixEnd::unused;
     request->start(reuse ? kept_.attach(request->tokens()) : SequenceCache(runner_.pool()), end);
     insert_in_order(running_, std::move(request));
   }
+}
+
+// Whether pages of its beginning that memory does not hold are on their way from the disk: then it has to
+// wait.
+bool EngineLoop::fetch(const ActiveRequest& request) {
+  if (disk_ == nullptr || request.scores_prompt() || std::ranges::count(fetched_, request.id()) > 0) {
+    return false;
+  }
+  const std::span<const int32_t> tokens = request.tokens();
+  const int64_t kept = kept_.match(tokens) / kPageTokens;
+  int64_t count = disk_->find(tokens, kept);
+  if (count == 0) return false;
+  SequenceCache cache = kept_.attach(tokens.first(static_cast<size_t>(kept * kPageTokens)));
+  while (count > 0 && !cache.extend(count * kPageTokens).ok()) count /= 2;
+  if (count == 0) return false;
+  const auto all = tokens.first(static_cast<size_t>(cache.length()));
+  std::vector<std::span<std::byte>> pages;
+  for (int64_t page = kept; page < kept + count; ++page) pages.push_back(cache.page_bytes(page));
+  const auto filled = std::make_shared<std::atomic<int64_t>>(-1);
+  disk_->read({all.begin(), all.end()}, std::move(pages), [filled, wake = wake_](int64_t read) {
+    filled->store(read);
+    if (wake) wake();
+  });
+  fetches_.push_back({request.id(), {all.begin(), all.end()}, std::move(cache), kept, filled});
+  return true;
+}
+
+void EngineLoop::take_fetched() {
+  for (Fetch& fetch : fetches_) {
+    if (!fetch.is_done()) continue;
+    fetch.cache.truncate((fetch.kept_pages + fetch.filled->load()) * kPageTokens);
+    keep(fetch.tokens, fetch.cache, /*ended=*/false);
+    fetch.cache.truncate(0);
+    if (std::ranges::any_of(waiting_, [&](const auto& request) { return request->id() == fetch.id; })) {
+      fetched_.push_back(fetch.id);
+    }
+  }
+  std::erase_if(fetches_, [](const Fetch& fetch) { return fetch.cache.length() == 0; });
+}
+
+void EngineLoop::store_kept() {
+  if (disk_ == nullptr) return;
+  kept_.for_each_kept(disk_->max_pages(),
+                      [this](std::span<const int32_t> tokens, std::span<const std::byte> page) {
+                        disk_->write(tokens, page, /*wait=*/true);
+                      });
 }
 
 void EngineLoop::plan() {
@@ -126,7 +196,7 @@ void EngineLoop::make_room() {
     while (i < running_.size()) {
       const Result<void> extended = running_[i]->cache().extend(shares_[i]);
       if (extended.ok()) break;
-      if (running_.size() > 1) {
+      if (running_.size() > 1 || !fetches_.empty()) {
         preempt_last();  // perhaps itself
         continue;
       }
@@ -206,6 +276,8 @@ void EngineLoop::finish(std::unique_ptr<ActiveRequest> request) {
   ++(request->failed()                                 ? counts_.failed
      : result.finish_reason == FinishReason::cancelled ? counts_.cancelled
                                                        : counts_.finished);
+  std::erase(fetched_, request->id());
+  looked_ = false;
   if (!request->failed()) keep(request->tokens(), request->cache(), /*ended=*/true);
   request->give_cache_back();
   ended_.push_back(std::move(request));
@@ -213,6 +285,8 @@ void EngineLoop::finish(std::unique_ptr<ActiveRequest> request) {
 
 void EngineLoop::step() {
   stop_late();
+  take_fetched();
+  looked_ = true;
   admit();
   for (auto& request : take_out(running_, [](ActiveRequest& r) { return !r.report_progress(); })) {
     request->stop(FinishReason::cancelled);
@@ -234,6 +308,15 @@ EngineStatistics EngineLoop::statistics() const {
   now.page_tokens = kPageTokens;
   now.cache_bytes = pool.allocated_bytes();
   now.cache_budget_bytes = pool.budget_bytes();
+  if (disk_ != nullptr) {
+    const DiskCacheStatistics disk = disk_->statistics();
+    now.disk_pages = disk.pages;
+    now.disk_bytes = disk.bytes;
+    now.disk_pages_read = disk.read;
+    now.disk_pages_written = disk.written;
+    now.disk_pages_refused = disk.refused;
+    now.disk_pages_not_kept = disk.not_kept;
+  }
   return now;
 }
 

@@ -43,6 +43,12 @@ Result<void> check(const EngineOptions& o, const Config& config) {
     return make_error("{}max-waiting is {}, expected 0 (any number) or more requests", o.prefix,
                       o.max_waiting);
   }
+  if (!o.disk_cache.empty() && o.disk_cache_bytes <= 0) {
+    return make_error("{}disk-cache-size is {}, expected 1 byte or more", o.prefix, o.disk_cache_bytes);
+  }
+  if (!o.disk_cache.empty() && !o.reuse_prefixes) {
+    return make_error("{}disk-cache is for an engine that reuses prefixes", o.prefix);
+  }
   if (o.ram_bytes < 0) return make_error("{}ram is {}, expected 0 or more bytes", o.prefix, o.ram_bytes);
   if (!(o.latent_norm_eps > 0 && o.latent_norm_eps < 1)) {
     return make_error("{}latent-norm-eps is {}, expected a number between 0 and 1", o.prefix,

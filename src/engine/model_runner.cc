@@ -67,6 +67,14 @@ Result<std::unique_ptr<ModelRunner>> ModelRunner::load(const std::filesystem::pa
   runner->special_tokens_ = std::move(special_tokens);
   runner->checkpoint_ = std::move(checkpoint);
   runner->collect_markers();
+  if (!options.disk_cache.empty()) {
+    ASSIGN_OR_RETURN(std::string fingerprint, runner->fingerprint());
+    ASSIGN_OR_RETURN(runner->disk_cache_, DiskCache::open({.directory = options.disk_cache,
+                                                           .budget_bytes = options.disk_cache_bytes,
+                                                           .fingerprint = std::move(fingerprint),
+                                                           .warn = options.warn},
+                                                          runner->pool_->layout()));
+  }
   return runner;
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "cache/disk_cache.h"
 #include "cache/page_pool.h"
 #include "checkpoint/checkpoint.h"
 #include "cpu/backend.h"
@@ -55,6 +56,10 @@ class ModelRunner {
   PagePool& pool() { return *pool_; }
   const PagePool& pool() const { return *pool_; }
 
+  /// Pages that memory has no room for; nullptr where none are kept. close_disk_cache() waits for its thread.
+  DiskCache* disk_cache() { return disk_cache_.get(); }
+  void close_disk_cache() { disk_cache_.reset(); }
+
   /// nullptr where the directory has none.
   const Tokenizer* tokenizer() const { return tokenizer_ ? &*tokenizer_ : nullptr; }
   const ChatTemplate* chat_template() const { return chat_template_ ? &*chat_template_ : nullptr; }
@@ -92,6 +97,7 @@ class ModelRunner {
   std::unique_ptr<cpu::CpuBackend> backend_;
   std::unique_ptr<Model> model_;
   std::unique_ptr<PagePool> pool_;
+  std::unique_ptr<DiskCache> disk_cache_;  // after the pool, into whose pages it reads
   GenerationConfig generation_config_;
   std::optional<Tokenizer> tokenizer_;
   std::optional<ChatTemplate> chat_template_;

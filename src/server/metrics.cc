@@ -59,6 +59,19 @@ constexpr EngineMetric kEngineMetrics[] = {
      &EngineStatistics::cache_bytes},
     {"indexshare_cache_budget_bytes", MetricType::Gauge, "Memory that the cache may take.",
      &EngineStatistics::cache_budget_bytes},
+    {"indexshare_disk_cache_pages", MetricType::Gauge, "Cache pages in files.",
+     &EngineStatistics::disk_pages},
+    {"indexshare_disk_cache_bytes", MetricType::Gauge, "Bytes of these files.",
+     &EngineStatistics::disk_bytes},
+    {"indexshare_disk_cache_pages_read_total", MetricType::Counter, "Cache pages that came from files.",
+     &EngineStatistics::disk_pages_read},
+    {"indexshare_disk_cache_pages_written_total", MetricType::Counter, "Cache pages that went to files.",
+     &EngineStatistics::disk_pages_written},
+    {"indexshare_disk_cache_pages_refused_total", MetricType::Counter,
+     "Cache pages whose files were damaged or another model's.", &EngineStatistics::disk_pages_refused},
+    {"indexshare_disk_cache_pages_not_kept_total", MetricType::Counter,
+     "Cache pages that were lost because the disk was too slow or failed.",
+     &EngineStatistics::disk_pages_not_kept},
 };
 
 ClientMetric metric_of(MetricType type, double value, std::vector<ClientMetric::Label> labels = {}) {

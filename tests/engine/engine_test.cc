@@ -244,6 +244,49 @@ TEST(Engine, SaysInWhichMessageAPromptLeavesWhatWasKept) {
   EXPECT_EQ(ask("zebra").prefix_message, -1);
 }
 
+// Pages that memory has no room for, and after a restart all of them, come from the disk.
+TEST(Engine, ReadsFromTheDiskWhatMemoryDoesNotHold) {
+  const TemporaryDirectory directory;
+  std::vector<GenerationRequest> requests;
+  for (uint32_t i = 0; i < 6; ++i) requests.push_back(greedy(random_ids(700 + 10 * i, 50 + i), 20));
+  const auto expected = alone(requests);
+  ASSERT_EQ(expected.size(), requests.size());
+  EngineOptions options = small_options();
+  options.context = 1024;
+  options.cache_bytes = 8 * load()->statistics().page_bytes;
+  options.disk_cache = (directory / "pages").string();
+  std::vector<std::string> warnings;
+  options.warn = [&](std::string_view text) { warnings.emplace_back(text); };
+  for (int round = 0; round < 3; ++round) {
+    auto engine = load(options);
+    ASSERT_TRUE(engine);
+    expect_together(*engine, requests, expected);
+    for (size_t i = 0; i < requests.size(); ++i) {
+      const auto result = engine->generate(requests[i]);
+      ASSERT_TRUE(result.ok()) << result.error().message;
+      expect_same(*result, expected[i]);
+      EXPECT_GE(result->cached_tokens, round > 0 ? 512 : 0);
+    }
+    EXPECT_GE(engine->statistics().disk_pages_read, round > 0 ? 1 : 0);
+  }
+  EXPECT_TRUE(warnings.empty());
+}
+
+TEST(Engine, CancelsARequestThatWaitsForTheDisk) {
+  const TemporaryDirectory directory;
+  EngineOptions options = small_options();
+  options.disk_cache = (directory / "pages").string();
+  const auto prompt = random_ids(3000, 5);
+  for (int round = 0; round < 5; ++round) {
+    auto engine = load(options);
+    ASSERT_TRUE(engine);
+    Stream first = std::move(*engine->stream(greedy(prompt, 4)));
+    first.cancel();
+    ASSERT_TRUE(first.result().ok());
+    EXPECT_TRUE(engine->generate(greedy(prompt, 4)).ok());
+  }
+}
+
 TEST(Engine, GoesOnWithASessionThatAnotherEngineSaved) {
   const TemporaryDirectory directory;
   const auto file = directory.path() / "session";

@@ -1,8 +1,10 @@
-"""What the server keeps of prompts changes no bit of an answer, and the log says why it was no more."""
+"""What the server keeps of prompts, in memory and on the disk: the same answers, and why no more was kept."""
 
 import itertools
 import json
+import pathlib
 import re
+import tempfile
 
 from support import Server, TestCase, main
 
@@ -103,6 +105,91 @@ class Reasons(TestCase):
         self.assertEqual(self.ask(chat), "prefix=evicted message=0")
         counts = {name: self.counted(name) - before[name] for name in names}
         self.assertEqual(counts, {"whole": 1, "ended": 1, "differs": 15, "evicted": 1, "nothing": 3, "unused": 1})
+
+
+class Disk(TestCase):
+    @classmethod
+    def setUpClass(cls):
+        pass  # each test has servers of its own
+
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.directory = pathlib.Path(directory.name, "pages")
+
+    def server_of(self, *arguments):
+        server = Server("--context", "8192", "--disk-cache", str(self.directory), *arguments)
+        self.addCleanup(server.close)
+        return server
+
+    def pages(self):
+        return sorted(self.directory.glob("*.page"))
+
+    def end(self, server):
+        server.signal(15)
+        self.assertEqual(server.end(), 0)
+
+    def test_answers_are_the_same_from_nothing_from_memory_and_from_the_disk(self):
+        body = question("What is a zebra?")
+        expected = cold(body)
+        server = self.server_of()
+        self.assertEqual(answer(server, body)[:2], (expected, 0))
+        self.assertEqual(answer(server, body)[0], expected)
+        self.end(server)
+        server = self.server_of()
+        choices, cached, prompt = answer(server, body)
+        self.assertEqual(choices, expected)
+        self.assertEqual(cached, prompt // 256 * 256)
+        self.assertEqual(answer(server, question("What is a lamp?"))[0], cold(question("What is a lamp?")))
+
+    def test_what_memory_gives_up_comes_back_from_the_disk(self):
+        server = self.server_of("--cache-memory", "20M")
+        bodies = [question("What is a zebra?", f"{i} {NOTES}") for i in range(10)]
+        first = [answer(server, body) for body in bodies]
+        for body, (choices, _, prompt) in zip(bodies, first):
+            again, cached, _ = answer(server, body)
+            self.assertEqual(again, choices)
+            self.assertGreaterEqual(cached, prompt // 256 * 256 - 256)
+        metrics = server.request("GET", "/metrics")[2]
+        for name in ["pages", "bytes", "pages_read_total", "pages_written_total"]:
+            value = re.search(rf"^indexshare_disk_cache_{name} (\S+)$", metrics, re.MULTILINE).group(1)
+            self.assertGreater(float(value), 0, name)
+
+    def test_damaged_and_foreign_files_are_no_pages(self):
+        body = question("What is a zebra?")
+        server = self.server_of()
+        expected = answer(server, body)[0]
+        self.end(server)
+        self.assertGreater(len(self.pages()), 5)
+        for page in self.pages():
+            content = bytearray(page.read_bytes())
+            content[-1000] ^= 4
+            page.write_bytes(content)
+        (self.directory / "notes.txt").write_text("not ours")
+        server = self.server_of()
+        self.assertEqual(answer(server, body)[:2], (expected, 0))
+        server.wait_for_log(" warning ")
+        self.assertIn("is damaged: the checksum of its page does not match; it is removed", server.log())
+        self.end(server)
+        # Under other settings, whose rows are other numbers, none of them is a page of the same tokens.
+        server = self.server_of("--latent-norm-eps", "1e-5")
+        self.assertEqual(answer(server, body)[1], 0)
+        self.assertNotIn(" warning ", server.log())
+        self.assertEqual((self.directory / "notes.txt").read_text(), "not ours")
+
+    def test_the_files_stay_inside_their_budget(self):
+        server = self.server_of("--disk-cache-size", "1M")
+        for i in range(3):
+            answer(server, question("What is a zebra?", f"{i} {NOTES}"))
+        self.end(server)
+        sizes = [page.stat().st_size for page in self.pages()]
+        self.assertGreater(len(sizes), 0)
+        self.assertLessEqual(sum(sizes), 1 << 20)
+
+    def test_a_directory_that_cannot_be_had_is_refused(self):
+        self.directory.write_text("a file")
+        with self.assertRaisesRegex(AssertionError, re.escape(str(self.directory))):
+            self.server_of()
 
 
 if __name__ == "__main__":
