@@ -26,7 +26,8 @@
 
 namespace indexshare {
 
-class ModelRunner;  // the inside: no part of the public interface
+class ModelRunner;  // the inside: these two are no part of the public interface
+class Probe;
 
 /// What was loaded, and how.
 struct ModelInfo {
@@ -149,6 +150,12 @@ class INDEXSHARE_API Engine {
   INDEXSHARE_INTERNAL const ModelRunner& runner() const;
   /// Runs `task` on the engine's thread, between two steps, and waits for it. Not from a callback.
   INDEXSHARE_INTERNAL void run_exclusive(const std::function<void(ModelRunner&)>& task);
+  /// Shows `probe` the forward pass of the tokens from number `first` on, at least 1; returns what it took.
+  /// It runs between two steps, so these should be few. The tokens before them are read first, as any
+  /// request's, where the cache does not hold them, for as long as `wanted`, called on the engine's thread,
+  /// says so. Not from a callback.
+  INDEXSHARE_INTERNAL Result<Work> observe(std::span<const int32_t> tokens, int64_t first, Probe& probe,
+                                           const std::function<bool()>& wanted);
   INDEXSHARE_INTERNAL explicit Engine(std::unique_ptr<ModelRunner> runner);
 
  private:

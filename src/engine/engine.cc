@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "cache/session_file.h"
 #include "engine/engine_loop.h"
+#include "engine/session.h"
 
 namespace indexshare {
 namespace {
@@ -300,6 +301,40 @@ Result<std::vector<int32_t>> Engine::restore_session(const std::filesystem::path
 
 EngineStatistics Engine::statistics() const {
   return impl_->statistics();
+}
+
+Result<Work> Engine::observe(std::span<const int32_t> tokens, int64_t first, Probe& probe,
+                             const std::function<bool()>& wanted) {
+  ModelRunner& runner = impl_->runner();
+  if (!runner.options().reuse_prefixes) {
+    return make_error(ErrorCode::unsupported, "selections are shown by an engine that reuses prefixes");
+  }
+  const auto before = tokens.first(static_cast<size_t>(first));
+  GenerationRequest request;
+  request.prompt.assign(before.begin(), before.end());
+  request.max_tokens = 0;
+  GenerationCallbacks callbacks;
+  callbacks.on_prompt = [&](int64_t, int64_t) { return wanted(); };
+  RETURN_IF_ERROR(generate(std::move(request), std::move(callbacks)));
+  Result<Work> work =
+      make_error(ErrorCode::busy,
+                 "the {} tokens before were not read, or their pages taken since: try again later", first);
+  impl_->run_exclusive([&](EngineLoop& loop) {
+    SequenceCache cache = loop.attach(before);
+    if (cache.length() < first) return;
+    Session session(runner, std::move(cache), before);
+    const Profile& profile = runner.model().backend().profile();
+    const Work past = profile.work();
+    const auto ran = session.append(
+        tokens.subspan(before.size()), LogitsFor::none, [](int64_t, Tensor) {},
+        [](int64_t, int64_t) { return true; }, &probe);
+    if (ran.ok()) {
+      work = profile.work() - past;
+    } else {
+      work = ran.error();
+    }
+  });
+  return work;
 }
 
 void Engine::run_exclusive(const std::function<void(ModelRunner&)>& task) {

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/function_ref.h"
@@ -19,6 +20,10 @@ class Session {
   explicit Session(ModelRunner& runner) : runner_(&runner), cache_(runner.pool()) {
     tokens_.reserve(static_cast<size_t>(runner.options().context));  // so that appending never allocates
   }
+
+  /// Goes on from a cache that holds `tokens`.
+  Session(ModelRunner& runner, SequenceCache cache, std::span<const int32_t> tokens)
+      : runner_(&runner), cache_(std::move(cache)), tokens_(tokens.begin(), tokens.end()) {}
 
   ModelRunner& runner() const { return *runner_; }
   std::span<const int32_t> tokens() const { return tokens_; }

@@ -73,6 +73,12 @@ const std::vector<Route>& all_routes() {
        .path = "/v1/embeddings",
        .about = "always refused: the model makes no embeddings",
        .handle = post_embeddings},
+      {.method = "POST",
+       .path = "/v1/index-lens",
+       .about = "what the index selected for the last answer of a conversation",
+       .handle = post_index_lens,
+       .fields = {index_lens_fields(), chat_prompt_fields()},
+       .generates = true},
       {.method = "GET", .path = "/", .about = "the web page", .handle = get_page, .open = true},
       {.method = "GET", .path = "/assets/", .about = "its files", .handle = get_asset, .open = true},
   };

@@ -51,7 +51,9 @@ std::span<const Field> tokenize_fields();
 std::span<const Field> detokenize_fields();
 std::span<const Field> template_fields();
 void post_embeddings(Call call);  // status.cc
-void get_page(Call call);         // page.cc
+void post_index_lens(Call call);  // index_lens.cc
+std::span<const Field> index_lens_fields();
+void get_page(Call call);  // page.cc
 void get_asset(Call call);
 
 }  // namespace indexshare::server

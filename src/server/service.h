@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,6 +46,9 @@ class Service {
   const std::string& model_name() const { return options_.model_name; }
   int64_t created() const { return created_; }
 
+  /// Held while an index lens is made: its handler waits, and a thread must be left for others.
+  std::mutex& lens_mutex() { return lens_mutex_; }
+
   /// The headers that pages of other origins need.
   void add_cors(HttpResponse& response) const;
   /// The whole answer, with these headers.
@@ -60,6 +64,7 @@ class Service {
   Metrics metrics_;
   int64_t created_;
   std::atomic<bool> draining_ = false;
+  std::mutex lens_mutex_;
 };
 
 }  // namespace indexshare::server

@@ -6,11 +6,13 @@
 #include <atomic>
 #include <cmath>
 #include <future>
+#include <map>
 #include <numeric>
 #include <random>
 #include <thread>
 
 #include "golden/support.h"
+#include "model/model.h"
 #include "temporary_directory.h"
 
 namespace indexshare {
@@ -615,6 +617,56 @@ TEST(Engine, RunsATaskBetweenSteps) {
   int64_t vocab = 0;
   engine->run_exclusive([&](ModelRunner& runner) { vocab = runner.config().vocab_size; });
   EXPECT_EQ(vocab, engine->info().vocab_size);
+}
+
+/// What each token selected in each full layer, from number `first` on.
+class Selections : public Probe {
+ public:
+  explicit Selections(int64_t first) : next_(first) {}
+
+  void hidden(int64_t stage, Tensor x) override {
+    if (stage == 0) first_ = std::exchange(next_, next_ + x.rows);
+  }
+  void selection(int64_t layer, const Selection& selection) override {
+    for (int64_t t = first_; t < next_; ++t) {
+      const auto positions = selection[t - first_];
+      of[{layer, t}] = std::vector<int32_t>(positions.begin(), positions.end());
+    }
+  }
+  void routing(int64_t, const Routing&) override {}
+
+  std::map<std::pair<int64_t, int64_t>, std::vector<int32_t>> of;  // by layer and token
+
+ private:
+  int64_t first_ = 0, next_;
+};
+
+TEST(Engine, ShowsWhatTokensSelectedWhereverItBegins) {
+  auto engine = load();
+  ASSERT_TRUE(engine);
+  const auto ids = random_ids(300, 5);
+  Selections all(1);
+  ASSERT_TRUE(engine->observe(ids, 1, all, [] { return true; }).ok());
+  EXPECT_EQ(all.of.size(),
+            299 * std::count(engine->info().schedule.begin(), engine->info().schedule.end(), 'F'));
+  for (const int64_t first : {130, 256, 299}) {
+    Selections last(first);
+    const auto work = engine->observe(ids, first, last, [] { return true; });
+    ASSERT_TRUE(work.ok()) << work.error().message;
+    EXPECT_GT(work->flops(Part::index), 0);
+    EXPECT_EQ(last.of.size(), all.of.size() / 299 * static_cast<size_t>(300 - first));
+    for (const auto& [key, positions] : last.of) EXPECT_EQ(positions, all.of.at(key));
+  }
+  EXPECT_EQ(engine->statistics().running, 0);
+
+  Selections none(250);
+  const auto unwanted = engine->observe(random_ids(300, 6), 250, none, [] { return false; });
+  ASSERT_FALSE(unwanted.ok());
+  EXPECT_EQ(unwanted.error().code, ErrorCode::busy);
+  EXPECT_TRUE(none.of.empty());
+  EngineOptions options = small_options();
+  options.reuse_prefixes = false;
+  EXPECT_EQ(load(options)->observe(ids, 250, none, [] { return true; }).error().code, ErrorCode::unsupported);
 }
 
 }  // namespace
