@@ -35,6 +35,11 @@ export async function fetchModel(key) {
   return (await (await ask("/v1/models", { key })).json()).data[0];
 }
 
+/** Which earlier tokens the index selected; docs/SERVER.md says what comes back. */
+export async function fetchLens(key, body, signal) {
+  return (await ask("/v1/index-lens", { key, body, signal })).json();
+}
+
 /** The data of each server-sent event of a response. */
 async function* eventsOf(response) {
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();

@@ -85,6 +85,9 @@ class AnswerView {
     const tools = [];
     if (message.content) tools.push(copyButton(() => message.content));
     if (isLast) tools.push(iconButton("again", message.error ? "Try again" : "Regenerate", () => this.actions.regenerate()));
+    if (isLast && (message.content || message.reasoning)) {
+      tools.push(iconButton("lens", "Index lens", () => this.actions.lens()));
+    }
     this.foot.replaceChildren(...tools, element("span", { className: "figures", textContent: figures(message) }));
     if (follow) scrollToEnd();
   }
@@ -123,7 +126,7 @@ function edit(article, message, index, actions) {
   area.focus();
 }
 
-/** Shows all messages; the views of answers, by their message. `actions`: edit(index, text), regenerate(). */
+/** Shows all messages; the views of answers, by their message. `actions`: edit(index, text), regenerate(), lens(). */
 export function showConversation(messages, actions) {
   const views = new Map();
   const articles = messages.map((message, index) => {

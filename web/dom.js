@@ -10,6 +10,7 @@ const PATHS = {
   copy: "M9 9h11v11H9zM5 15H4V4h11v1",
   check: "M5 13l4 4L19 7",
   again: "M20 12a8 8 0 1 1-2.5-5.8M20 4v5h-5",
+  lens: "M4 5h4v4H4zM10 5h4v4h-4zM16 5h4v4h-4zM4 15h4v4H4zM16 15h4v4h-4z",
   close: "M6 6l12 12M18 6L6 18",
   settings: "M4 8h9M17 8h3M4 16h3M11 16h9M15 6v4M9 14v4",
   system: "M4 5h16v11H4zM9 20h6M12 16v4",

@@ -2,6 +2,7 @@
 import { fetchModel, streamChat } from "./api.js";
 import { scrollToEnd, showConversation } from "./conversation.js";
 import { dress } from "./dom.js";
+import { openLens } from "./lens.js";
 import { showSessions, titleOf } from "./sessions.js";
 import { apiKey, openSettings, requestSettings, systemPrompt } from "./settings.js";
 import { deleteSession, newSession, openStore, saveSession } from "./store.js";
@@ -16,7 +17,7 @@ let current = newSession();
 let views = new Map();
 let running = null; // { session, abort }
 
-const actions = { edit: editMessage, regenerate };
+const actions = { edit: editMessage, regenerate, lens: lookThroughLens };
 
 function say(text) {
   at("status").textContent = text;
@@ -142,6 +143,10 @@ function editMessage(index, text) {
   field.focus();
 }
 
+function lookThroughLens() {
+  openLens(apiKey(), { messages: requestMessages(current.messages), ...requestSettings() });
+}
+
 function stop() {
   running?.abort.abort();
 }
@@ -220,6 +225,7 @@ async function start() {
   dress(at("menu"), "menu", "Conversations");
   dress(at("send"), "send", "Send");
   dress(at("stop"), "stop", "Stop");
+  dress(at("close-lens"), "close", "Close the index lens");
   dress(at("open-settings"), "settings", "Settings", { shown: true });
   dressTheme();
   listen();

@@ -1,7 +1,7 @@
 """The web page in a real browser, on the bundled model."""
 
+import base64
 import json
-import os
 import pathlib
 import re
 import shutil
@@ -19,8 +19,8 @@ if BROWSER is None:
     print("needs chromium, playwright and axe-playwright-python")
     sys.exit(77)
 
-SCREENSHOTS = os.environ.get("SCREENSHOTS")  # a folder for them
 QUESTION = "What is a parrakeet?"
+NOTES = pathlib.Path(__file__).resolve().parents[2].joinpath("tools/demo/notes.txt").read_text().strip()
 DESKTOP = {"width": 1200, "height": 760}
 PHONE = {"width": 375, "height": 720}
 
@@ -94,10 +94,6 @@ class PageTest(TestCase):
         (page or self.page).route("**/v1/chat/completions",
                                   lambda route: route.fulfill(content_type="text/event-stream", body=stream))
 
-    def picture(self, name, page=None):
-        if SCREENSHOTS:
-            (page or self.page).screenshot(path=pathlib.Path(SCREENSHOTS) / f"{name}.png")
-
 
 class Page(PageTest):
     def test_is_kept_by_browsers_and_checked(self):
@@ -124,7 +120,6 @@ class Page(PageTest):
         self.page.reload()
         expect(self.page.get_by_role("heading", level=1)).to_have_text(QUESTION)
         self.assertEqual(self.answers(), said)
-        self.picture("chat")
 
     def test_stops_and_goes_on(self):
         self.never_ends()
@@ -240,7 +235,6 @@ class Page(PageTest):
         expect(answer.locator("script, img, [onerror]")).to_have_count(0)
         expect(answer.get_by_role("link", name="image")).to_have_attribute("href", "http://elsewhere.example/secret.png")
         self.assertNotIn("javascript:", answer.inner_html())
-        self.picture("markdown")
 
     def test_folds_reasoning(self):
         pieces = [{"reasoning_content": "Let me "}, {"reasoning_content": "think."}, {"content": "Done."}]
@@ -286,7 +280,7 @@ class Page(PageTest):
                 "getComputedStyle(document.activeElement.closest('.composer') ?? document.activeElement).outlineStyle + "
                 "getComputedStyle(document.activeElement.closest('.composer') ?? document.activeElement).boxShadow"), "nonenone")
         for name in ["New conversation", "Rename Define harbour", "Delete Define harbour", "Settings", "Edit", "Copy",
-                     "Regenerate", "message", "Send"]:
+                     "Regenerate", "Index lens", "message", "Send"]:
             self.assertIn(name, seen)
         self.page.get_by_role("button", name="Settings").focus()
         press("Enter")
@@ -318,6 +312,118 @@ class Page(PageTest):
                     page.get_by_role("button", name="Conversations").click()
                 page.get_by_role("button", name="Settings").click()
                 self.check_accessibility(page)
+                page.keyboard.press("Escape")
+                page.keyboard.press("Escape")  # the conversations too, on a phone
+                page.get_by_role("button", name="Index lens").click()
+                page.get_by_role("option").first.wait_for()
+                self.check_accessibility(page)
+
+    def open_lens(self, page=None):
+        """What the server tells the lens, with each group's sets of positions in "rows"."""
+        page = page or self.page
+        with page.expect_response("**/v1/index-lens") as response:
+            page.get_by_role("button", name="Index lens", exact=True).click()
+        lens = response.value.json()
+        stride = (len(lens["ids"]) + 7) // 8
+        for group in lens["groups"]:
+            data = base64.b64decode(group["selected"])
+            rows = [data[i:i + stride] for i in range(0, len(data), stride)]
+            group["rows"] = [{p for p in range(8 * stride) if row[p // 8] >> p % 8 & 1} for row in rows]
+        page.get_by_role("option").first.wait_for()
+        return lens
+
+    def expect_lens_on(self, lens, row, group):
+        """That the lens shows a token and what it selected, in the text of the conversation."""
+        own, selected = lens["first"] + row, lens["groups"][group]["rows"][row]
+        expect(self.page.locator("[role=option][aria-selected=true]")).to_have_count(1)
+        self.assertEqual(self.page.locator("[role=option][aria-selected=true]").text_content(), lens["tokens"][own])
+        expect(self.page.locator("#lens-chosen")).to_contain_text(f"selected {len(selected)} of the {own + 1} tokens up to itself in layer")
+        runs = []
+        for position in sorted(selected):
+            if position - 1 not in selected:
+                runs.append("")
+            runs[-1] += lens["tokens"][position]
+        self.assertEqual(self.page.locator("#lens-text mark").all_text_contents(), runs)
+
+    def test_the_lens_shows_what_the_index_selected(self):
+        self.ask(NOTES)
+        lens = self.open_lens()
+        press = self.page.keyboard.press
+        count = len(lens["ids"]) - lens["first"]
+        expect(self.page.get_by_role("option")).to_have_count(count)
+        self.expect_lens_on(lens, 0, 2)  # of the layers that share a selection
+        self.page.get_by_role("listbox").focus()
+        press("End")
+        self.expect_lens_on(lens, count - 1, 2)
+        press("ArrowLeft")
+        self.expect_lens_on(lens, count - 2, 2)
+        self.page.get_by_role("radio", name="Layers 2 to 5").focus()
+        press("ArrowDown")
+        expect(self.page.get_by_role("radio", name="Layer 6")).to_be_checked()
+        self.expect_lens_on(lens, count - 2, 3)
+        self.page.get_by_role("option").nth(3).click()
+        self.expect_lens_on(lens, 3, 3)
+        picture = self.page.get_by_role("img", name="Heat map of layer 1")
+        box = picture.bounding_box()
+        picture.click(position={"x": 20, "y": box["height"] * 5.5 / count})
+        self.expect_lens_on(lens, 5, 1)
+
+    def test_the_lens_draws_what_was_selected(self):
+        self.ask(NOTES)
+        lens = self.open_lens()
+        drawn = self.page.locator("canvas").evaluate_all("""(all) => all.map((canvas) => {
+            const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+            return { width: canvas.width, height: canvas.height, opacity: Array.from(data).filter((_, i) => i % 4 === 3) };
+        })""")
+        for picture, group in zip(drawn, lens["groups"], strict=True):
+            self.assertEqual((picture["width"], picture["height"]), (len(lens["ids"]), len(group["rows"])))
+            for row, selected in enumerate(group["rows"]):
+                own = lens["first"] + row
+                opacity = picture["opacity"][row * picture["width"]:(row + 1) * picture["width"]]
+                self.assertEqual({p for p, value in enumerate(opacity) if value == 255}, selected)
+                self.assertEqual({p for p, value in enumerate(opacity) if value > 0}, set(range(own + 1)))
+
+    def test_the_lens_compares_groups_and_tells_shares(self):
+        self.ask(NOTES)
+        lens = self.open_lens()
+        groups = [group["rows"] for group in lens["groups"]]
+        for a, row in zip(groups, self.page.locator(".overlap tbody tr").all(), strict=True):
+            shares = [sum(len(x & y) / len(x) for x, y in zip(a, b)) / len(a) for b in groups]
+            for cell, share in zip(row.locator("td").all_inner_texts(), shares, strict=True):
+                self.assertAlmostEqual(float(cell.removesuffix(" %")), 100 * share, delta=0.5001)
+        flops = lens["work"]["flops"]
+        for name, share in [("of their FLOPs", flops["index"] / sum(flops.values())),
+                            ("if every layer", lens["flops_per_token"]["unshared"]["index"] / lens["flops_per_token"]["unshared"]["total"])]:
+            cell = self.page.get_by_role("row", name=name).get_by_role("cell")
+            self.assertAlmostEqual(float(cell.inner_text().removesuffix(" %")), 100 * share, delta=0.0501)
+        self.page.keyboard.press("Escape")
+        expect(self.page.get_by_role("dialog")).to_be_hidden()
+        self.assertEqual(self.page.evaluate("document.activeElement.getAttribute('aria-label')"), "Index lens")
+
+    def test_the_lens_looks_at_an_answer_that_was_stopped_and_kept(self):
+        self.never_ends()
+        self.page.get_by_label("Message", exact=True).fill(QUESTION)
+        self.page.keyboard.press("Enter")
+        expect(self.page.get_by_role("article", name="Answer")).to_contain_text("parrakeet")
+        expect(self.page.get_by_role("button", name="Index lens")).to_have_count(0)
+        self.page.get_by_role("button", name="Stop").click()
+        self.answered()
+        self.page.reload()
+        lens = self.open_lens()
+        self.expect_lens_on(lens, 0, 2)
+        said = "".join(lens["tokens"][lens["prompt_tokens"]:])
+        self.assertTrue(said.startswith("parrakeet: any of numerous"), said)
+
+    def test_the_lens_tells_errors_in_sentences(self):
+        self.expected = ["status of 429"]
+        self.ask(QUESTION)
+        error = {"error": {"message": "another index lens is being made: try again later"}}
+        self.page.route("**/v1/index-lens", lambda route: route.fulfill(status=429, json=error))
+        self.page.get_by_role("button", name="Index lens").click()
+        dialog = self.page.get_by_role("dialog", name="Index lens")
+        expect(dialog.get_by_role("status")).to_have_text("Another index lens is being made: try again later.")
+        dialog.get_by_role("button", name="Close").click()
+        expect(dialog).to_be_hidden()
 
     def check_accessibility(self, page):
         found = Axe().run(page, options={"resultTypes": ["violations"]}).response["violations"]
@@ -332,7 +438,6 @@ class Page(PageTest):
         expect(page.get_by_role("navigation")).to_be_visible()
         page.keyboard.press("Escape")
         expect(page.get_by_role("navigation")).to_be_hidden()
-        self.picture("phone", page)
 
 
 if __name__ == "__main__":
