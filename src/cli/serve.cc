@@ -13,6 +13,7 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "server/service.h"
+#include "server/session_store.h"
 
 namespace indexshare::cli {
 namespace {
@@ -26,6 +27,8 @@ struct Options {
   server::HttpOptions http;
   server::ServiceOptions service;
   std::string key_file;
+  std::string session_dir;
+  int64_t session_bytes = int64_t{16} << 30;
   server::LogLevel log_level = server::LogLevel::info;
   EngineOptions engine;
 };
@@ -72,6 +75,11 @@ Result<ExitCode> serve(Options options) {
   options.engine.warn = [&log](std::string_view text) { log.write(server::LogLevel::warning, text); };
   ASSIGN_OR_RETURN(Engine engine, load_engine(options.model, options.engine));
   server::Service service(engine, options.service, log);
+  if (!options.session_dir.empty()) {
+    ASSIGN_OR_RETURN(auto sessions,
+                     server::SessionStore::open(engine, options.session_dir, options.session_bytes));
+    service.keep_sessions(std::move(sessions));
+  }
   http.handle_signals([&] {
     log.write(server::LogLevel::info, "ending: running answers go on, new requests are refused");
     service.drain();
@@ -132,6 +140,15 @@ Action add_serve(CLI::App& command) {
       ->group(kGroup);
   add_value(command, "--disk-cache-size", options->engine.disk_cache_bytes, "SIZE",
             "what these files may take: those of no use for longest go (default: 16G)", parse_size)
+      ->group(kGroup);
+  command
+      .add_option(
+          "--session-dir", options->session_dir,
+          "where sequences are that clients save and bring back, at /v1/sessions (default: they cannot)")
+      ->type_name("DIR")
+      ->group(kGroup);
+  add_value(command, "--session-dir-size", options->session_bytes, "SIZE",
+            "what their files may take (default: 16G)", parse_size)
       ->group(kGroup);
   options->engine.max_waiting = 256;
   add_integer(command, "--max-waiting", options->engine.max_waiting, int64_t{1}, int64_t{1} << 20,

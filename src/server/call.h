@@ -18,6 +18,7 @@ struct Call {
   Json body;  // an object, where the route takes one
 
   Engine& engine() const { return service.engine(); }
+  std::string_view name() const { return route.name_in(exchange->request().path); }  // that {name} stands for
 
   void respond(const Json& json) const;
   void respond(HttpResponse response) const;

@@ -14,7 +14,8 @@ struct Call;
 
 struct Route {
   std::string_view method;  // GET also answers HEAD
-  std::string_view path;    // one that ends with / stands for all below it, except the root
+  // One that ends with / stands for all below it, except the root; {name} for any part between two slashes.
+  std::string_view path;
   std::string_view about;
   void (*handle)(Call call);
   std::vector<std::span<const Field>> fields = {};  // of the body
@@ -23,7 +24,20 @@ struct Route {
   bool generates = false;  // refused while the server drains
 
   bool holds(std::string_view asked) const {
-    return asked == path || (path.size() > 1 && path.ends_with('/') && asked.starts_with(path));
+    return asked == path || (path.size() > 1 && path.ends_with('/') && asked.starts_with(path)) ||
+           !name_in(asked).empty();
+  }
+
+  /// What {name} stands for in a path of this route; empty where there is none.
+  std::string_view name_in(std::string_view asked) const {
+    constexpr std::string_view kName = "{name}";
+    const size_t at = path.find(kName);
+    if (at == std::string_view::npos) return {};
+    const std::string_view before = path.substr(0, at), after = path.substr(at + kName.size());
+    if (asked.size() < before.size() + after.size() || !asked.starts_with(before) || !asked.ends_with(after))
+      return {};
+    const auto name = asked.substr(at, asked.size() - before.size() - after.size());
+    return name.find('/') == std::string_view::npos ? name : std::string_view();
   }
 };
 
@@ -50,6 +64,11 @@ void post_apply_template(Call call);
 std::span<const Field> tokenize_fields();
 std::span<const Field> detokenize_fields();
 std::span<const Field> template_fields();
+void get_sessions(Call call);  // sessions.cc
+void put_session(Call call);
+void post_session_restore(Call call);
+void delete_session(Call call);
+std::span<const Field> session_fields();
 void post_embeddings(Call call);  // status.cc
 void post_index_lens(Call call);  // index_lens.cc
 std::span<const Field> index_lens_fields();

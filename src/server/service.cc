@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "server/call.h"
+#include "server/session_store.h"
 #include "text/utf8.h"
 
 namespace indexshare::server {
@@ -64,6 +65,12 @@ bool equal_in_constant_time(std::string_view given, std::string_view secret) {
 
 Service::Service(Engine& engine, ServiceOptions options, const Log& log)
     : engine_(engine), options_(std::move(options)), log_(log), created_(seconds_now()) {}
+
+Service::~Service() = default;
+
+void Service::keep_sessions(std::unique_ptr<SessionStore> sessions) {
+  sessions_ = std::move(sessions);
+}
 
 int64_t seconds_now() {
   return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch())
@@ -144,7 +151,8 @@ void Service::handle(const std::shared_ptr<HttpExchange>& exchange) {
          .code = "invalid_api_key"});
   }
   if (route.generates && draining_) return call.refuse({.status = 503, .message = "the server is ending"});
-  if (request.method == "POST") {
+  const bool takes_body = request.method == "POST" || request.method == "PUT";
+  if (takes_body && !(request.body.empty() && route.fields.empty())) {
     if (!is_utf8(request.body)) return call.refuse({.message = "the body is not UTF-8"});
     Result<Json> body = parse_json(request.body, "the body");
     if (!body.ok()) return call.refuse({.message = body.error().message});

@@ -25,6 +25,7 @@ struct ServiceOptions {
 };
 
 struct Route;
+class SessionStore;
 
 /// Since 1970, as the APIs tell time.
 int64_t seconds_now();
@@ -33,6 +34,9 @@ class Service {
  public:
   /// Both must outlive the service, and it the server.
   Service(Engine& engine, ServiceOptions options, const Log& log);
+  ~Service();
+  Service(const Service&) = delete;
+  Service& operator=(const Service&) = delete;
 
   HttpHandler handler();
 
@@ -42,6 +46,9 @@ class Service {
 
   Engine& engine() { return engine_; }
   Metrics& metrics() { return metrics_; }
+  /// nullptr where the server keeps none.
+  SessionStore* sessions() { return sessions_.get(); }
+  void keep_sessions(std::unique_ptr<SessionStore> sessions);
   const ServiceOptions& options() const { return options_; }
   const std::string& model_name() const { return options_.model_name; }
   int64_t created() const { return created_; }
@@ -65,6 +72,7 @@ class Service {
   int64_t created_;
   std::atomic<bool> draining_ = false;
   std::mutex lens_mutex_;
+  std::unique_ptr<SessionStore> sessions_;  // last, as its thread uses the others
 };
 
 }  // namespace indexshare::server
