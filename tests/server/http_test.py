@@ -5,6 +5,7 @@ import os
 import pathlib
 import select
 import signal
+import socket
 import tempfile
 import threading
 import time
@@ -132,12 +133,14 @@ class Http(TestCase):
         self.assertIn("client=gone", self.server.log())
 
     def test_a_reader_that_does_not_read_is_cut_off(self):
-        connection = self.server.connect()
-        connection.sendall(raw("POST", "/v1/completions", json.dumps({**ENDLESS, "logprobs": 20}).encode(),
+        connection = socket.socket()
+        self.addCleanup(connection.close)
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)  # little waits in the system
+        connection.connect(("127.0.0.1", self.server.port))
+        connection.sendall(raw("POST", "/v1/completions", json.dumps({**ENDLESS, "logprobs": 20, "n": 8}).encode(),
                                "X-Request-Id: lazy"))
         self.server.wait_for_log("request=lazy ")
         self.assertRegex(self.server.log(), "request=lazy .* client=gone")
-        connection.close()
 
     def test_many_idle_and_half_sent_connections_keep_nobody_from_being_served(self):
         before = self.server.resident_bytes()
