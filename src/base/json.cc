@@ -10,6 +10,9 @@
 namespace indexshare {
 namespace {
 
+// Two bytes of text can be a value that takes fifty times as many in memory.
+constexpr size_t kMaxValues = size_t{1} << 22;
+
 /// Builds the value while it is read. The library's own filtering parser searches a container's members
 /// again after each of them, and its ordered objects search all keys for each new one: quadratic both.
 template <typename J>
@@ -61,6 +64,10 @@ class Builder final : public nlohmann::json_sax<J> {
 
   /// Puts a value where the text stands: in the innermost array, under the last key, or at the root.
   J* add(J value) {
+    if (++values_ > kMaxValues) {
+      problem_ = fmt::format("more than {} values", kMaxValues);
+      return nullptr;
+    }
     if (open_.empty()) return &(root_ = std::move(value));
     J& parent = *open_.back().value;
     if (parent.is_object()) return &(*member_ = std::move(value));
@@ -73,8 +80,9 @@ class Builder final : public nlohmann::json_sax<J> {
       problem_ = fmt::format("nesting deeper than {} levels", kMaxJsonDepth);
       return false;
     }
-    open_.push_back({add(std::move(container)), {}});
-    return true;
+    J* const value = add(std::move(container));
+    if (value != nullptr) open_.push_back({value, {}});
+    return value != nullptr;
   }
 
   bool close() {
@@ -85,6 +93,7 @@ class Builder final : public nlohmann::json_sax<J> {
   J& root_;
   J* member_ = nullptr;  // the value of the last key
   std::vector<Open> open_;
+  size_t values_ = 0;
   std::string problem_;
 };
 

@@ -17,7 +17,7 @@ using SortedJson = nlohmann::json;
 inline constexpr int kMaxJsonDepth = 256;  // nesting beyond this is refused
 
 /// Parses UTF-8 `text`. `source` names it in errors ("config.json"). Refuses duplicate keys, invalid
-/// UTF-8, nesting over kMaxJsonDepth and anything after the value.
+/// UTF-8, nesting over kMaxJsonDepth, more than 4 million values and anything after the value.
 Result<Json> parse_json(std::string_view text, std::string_view source);
 Result<SortedJson> parse_sorted_json(std::string_view text, std::string_view source);
 

@@ -31,6 +31,19 @@ TEST(Json, RefusesDeepNesting) {
   EXPECT_FALSE(parse_json("[" + fine + "]", "t").ok());
 }
 
+TEST(Json, RefusesMoreValuesThanMemoryIsFor) {
+  const auto list_of = [](int values) {
+    std::string text = "[0";
+    for (int i = 2; i < values; ++i) text += ",0";
+    return text + "]";
+  };
+  constexpr int kMost = 1 << 22;
+  EXPECT_TRUE(parse_json(list_of(kMost), "t").ok());
+  const auto json = parse_json(list_of(kMost + 1), "t");
+  ASSERT_FALSE(json.ok());
+  EXPECT_EQ(json.error().message, "t: more than 4194304 values");
+}
+
 TEST(Json, NamesTheSourceOfASyntaxError) {
   const auto json = parse_sorted_json("{\"a\": }", "config.json");
   ASSERT_FALSE(json.ok());
