@@ -30,6 +30,7 @@ struct Options {
   std::string session_dir;
   int64_t session_bytes = int64_t{16} << 30;
   server::LogLevel log_level = server::LogLevel::info;
+  server::LogFormat log_format = server::LogFormat::text;
   EngineOptions engine;
 };
 
@@ -71,7 +72,7 @@ Result<ExitCode> serve(Options options) {
   if (options.service.model_name.empty()) options.service.model_name = name_of_model(options.model);
   // An address that cannot be had is found before a large model is read.
   ASSIGN_OR_RETURN(server::HttpServer http, server::HttpServer::bind(options.http));
-  const server::Log log(options.log_level);
+  const server::Log log(options.log_level, options.log_format);
   options.engine.warn = [&log](std::string_view text) { log.write(server::LogLevel::warning, text); };
   ASSIGN_OR_RETURN(Engine engine, load_engine(options.model, options.engine));
   server::Service service(engine, options.service, log);
@@ -180,6 +181,13 @@ Action add_serve(CLI::App& command) {
               const auto level = server::find_log_level(text);
               if (!level) refuse_value(flag, text, "debug, info, warning, error or off");
               return *level;
+            })
+      ->group(kGroup);
+  add_value(command, "--log-format", options->log_format, "FORMAT",
+            "text, or json: an object a line (default: text)",
+            [](std::string_view flag, std::string_view text) {
+              if (text != "text" && text != "json") refuse_value(flag, text, "text or json");
+              return text == "json" ? server::LogFormat::json : server::LogFormat::text;
             })
       ->group(kGroup);
   add_engine_flags(command, options->engine);

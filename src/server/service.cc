@@ -43,12 +43,21 @@ HttpResponse wrong_method(const HttpRequest& request, const std::vector<const Ro
   return response;
 }
 
-// Text of others in a line of the log: printable, without quotes.
-std::string for_log(std::string_view text) {
-  std::string safe(text.substr(0, 200));
-  std::replace_if(
-      safe.begin(), safe.end(), [](char c) { return c < ' ' || c > '~' || c == '"'; }, '?');
-  return safe;
+// "prompt=14 cached=0" by its words; any other note as it stands.
+void add_note(std::string_view note, std::vector<LogField>& fields) {
+  if (note.substr(0, note.find(' ')).find('=') == std::string_view::npos) {
+    if (!note.empty()) fields.push_back({"note", std::string(note), LogField::Kind::text});
+    return;
+  }
+  while (!note.empty()) {
+    const std::string_view word = note.substr(0, note.find(' '));
+    note.remove_prefix(std::min(word.size() + 1, note.size()));
+    const size_t middle = std::min(word.find('='), word.size());
+    const std::string_view value = word.substr(std::min(middle + 1, word.size()));
+    const bool number = !value.empty() && value.find_first_not_of("0123456789.") == std::string_view::npos;
+    fields.push_back(
+        {word.substr(0, middle), std::string(value), number ? LogField::Kind::number : LogField::Kind::word});
+  }
 }
 
 // Takes a time that tells nothing but the length of `given`.
@@ -90,10 +99,15 @@ HttpHandler Service::handler() {
     const auto routes = routes_of(record.path);
     metrics_.observe_request(routes.empty() ? "none" : routes.front()->path, record.status, record.seconds);
     if (!log_.writes(LogLevel::info)) return;
-    log_.write(LogLevel::info,
-               fmt::format("request={} method={} path=\"{}\" status={} ms={:.1f}{}{}{}", record.id,
-                           record.method, for_log(record.path), record.status, 1e3 * record.seconds,
-                           record.whole ? "" : " client=gone", record.note.empty() ? "" : " ", record.note));
+    std::vector<LogField> fields = {
+        {"request", std::string(record.id)},
+        {"method", std::string(record.method)},
+        {"path", std::string(record.path), LogField::Kind::text},
+        {"status", std::to_string(record.status), LogField::Kind::number},
+        {"ms", fmt::format("{:.1f}", 1e3 * record.seconds), LogField::Kind::number}};
+    if (!record.whole) fields.push_back({"client", "gone"});
+    add_note(record.note, fields);
+    log_.write(LogLevel::info, "", fields);
   };
   return handler;
 }

@@ -225,6 +225,25 @@ class SlowRequests(TestCase):
             self.assertIn(b"makes no embeddings", read_all(connection))
 
 
+class JsonLog(TestCase):
+    arguments = ["--log-format", "json"]
+
+    def test_is_an_object_a_line(self):
+        body = json.dumps({"prompt": "What is", "max_tokens": 2, "ignore_eos": True}).encode()
+        with self.server.connect() as connection:
+            connection.sendall(raw("POST", "/v1/completions", body, "X-Request-Id: mine") + b"no HTTP\r\n\r\n")
+            read_all(connection)
+        self.server.wait_for_log('"status":400')
+        lines = [json.loads(line) for line in self.server.log().splitlines()]
+        answered = next(line for line in lines if line["request"] == "mine")
+        self.assertEqual((answered["level"], answered["method"], answered["path"], answered["status"]),
+                         ("info", "POST", "/v1/completions", 200))
+        self.assertEqual((answered["generated"], answered["finish"]), (2, "length"))
+        self.assertGreater(answered["ms"], 0)
+        refused = next(line for line in lines if line["status"] == 400)
+        self.assertIn("not HTTP as it should be", refused["note"])
+
+
 class Keys(TestCase):
     @classmethod
     def setUpClass(cls):
