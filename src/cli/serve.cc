@@ -68,6 +68,10 @@ std::string name_of_model(const std::string& path) {
 
 Result<ExitCode> serve(Options options) {
   raise_descriptor_limit();
+  const bool tls = !options.http.tls_certificate.empty();
+  if (tls == options.http.tls_key.empty()) {
+    return make_error("--tls-certificate and --tls-key need each other");
+  }
   ASSIGN_OR_RETURN(options.service.api_keys, read_keys(options));
   if (options.service.model_name.empty()) options.service.model_name = name_of_model(options.model);
   // An address that cannot be had is found before a large model is read.
@@ -87,8 +91,9 @@ Result<ExitCode> serve(Options options) {
   });
   RETURN_IF_ERROR(http.listen());
   const bool v6 = options.http.host.find(':') != std::string::npos;
-  RETURN_IF_ERROR(print(fmt::format("serving {} at http://{}{}{}:{}\n", options.service.model_name,
-                                    v6 ? "[" : "", options.http.host, v6 ? "]" : "", http.port())));
+  RETURN_IF_ERROR(
+      print(fmt::format("serving {} at http{}://{}{}{}:{}\n", options.service.model_name, tls ? "s" : "",
+                        v6 ? "[" : "", options.http.host, v6 ? "]" : "", http.port())));
   const auto end = http.run(service.handler());
   return end == server::HttpServer::End::drained ? ExitCode::done : ExitCode::interrupted;
 }
@@ -141,6 +146,14 @@ Action add_serve(CLI::App& command) {
       ->group(kGroup);
   add_value(command, "--disk-cache-size", options->engine.disk_cache_bytes, "SIZE",
             "what these files may take: those of no use for longest go (default: 16G)", parse_size)
+      ->group(kGroup);
+  command
+      .add_option("--tls-certificate", options->http.tls_certificate,
+                  "answer over TLS with this certificate, and those that signed it after it (PEM)")
+      ->type_name("FILE")
+      ->group(kGroup);
+  command.add_option("--tls-key", options->http.tls_key, "the certificate's key, without a password (PEM)")
+      ->type_name("FILE")
       ->group(kGroup);
   command
       .add_option(

@@ -37,13 +37,14 @@ struct HttpResponse {
 
 struct HttpOptions {
   std::string host = "127.0.0.1";
-  uint16_t port = 0;  // 0: any that is free
+  uint16_t port = 0;                     // 0: any that is free
+  std::string tls_certificate, tls_key;  // PEM files; empty: without TLS
   int64_t max_connections = 4096;
   int64_t max_body_bytes = int64_t{64} << 20;
   int64_t max_buffered_bytes = int64_t{1} << 30;  // bodies of all requests that are not answered yet
   int64_t max_unsent_bytes = int64_t{4} << 20;    // a reader further behind its answer is cut off
   double idle_seconds = 120;                      // that a connection may rest between two requests
-  // For the head of a request, and for each next piece of its body; and for a whole request,
+  // For a handshake, for the head of a request, and for each next piece of its body; and for a whole request,
   // with a second more for each kSlowestBytes (http_server.cc) of its body that have come.
   double request_seconds = 30;
   double write_seconds = 60;      // that a reader may take nothing of what is sent

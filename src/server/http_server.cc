@@ -1,5 +1,5 @@
-// The one file that knows Beast and Asio: slow to compile, so nothing else stands here. All state belongs to
-// one network thread; handlers run on a few others and come back through post().
+// The one file that knows Beast: slow to compile, so nothing else stands here. All state belongs to one
+// network thread; handlers run on a few others and come back through post().
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -23,6 +23,7 @@
 
 #include "base/error.h"
 #include "server/http.h"
+#include "server/transport.h"
 
 namespace indexshare::server {
 namespace {
@@ -30,7 +31,7 @@ namespace {
 namespace asio = boost::asio;
 namespace http = boost::beast::http;
 using tcp = asio::ip::tcp;
-using SystemError = boost::system::error_code;
+using SystemError = Transport::SystemError;
 using Parser = http::request_parser<http::string_body>;
 
 constexpr size_t kReadBytes = size_t{16} << 10;
@@ -123,6 +124,9 @@ class HttpNetwork {
   Error cannot_listen(const SystemError& error) const;
   void accept();
   void take(tcp::socket socket);
+  std::unique_ptr<Transport> transport(tcp::socket socket) const {
+    return tls_ ? tls_->transport(std::move(socket)) : plain_transport(std::move(socket));
+  }
   void wait_for_signal();
   void begin_drain();
   void end(HttpServer::End how) {
@@ -133,6 +137,7 @@ class HttpNetwork {
   HttpOptions options_;
   HttpHandler handler_;
   std::function<void()> on_drain_;
+  std::optional<TlsIdentity> tls_;
   asio::io_context io_{1};
   asio::thread_pool workers_;
   tcp::acceptor acceptor_{io_};
@@ -150,12 +155,24 @@ class HttpNetwork {
 /// request is being answered, which is how it notices that the client has gone.
 class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
  public:
-  HttpConnection(HttpNetwork& network, tcp::socket socket)
-      : network_(network), socket_(std::move(socket)), timer_(network.io()), write_timer_(network.io()) {}
+  HttpConnection(HttpNetwork& network, std::unique_ptr<Transport> transport)
+      : network_(network),
+        transport_(std::move(transport)),
+        timer_(network.io()),
+        write_timer_(network.io()) {}
+
+  /// `then` runs once it can be used, if that comes in time.
+  void begin(std::function<void(HttpConnection& self)> then) {
+    request_begun_ = std::chrono::steady_clock::now();
+    wait_for_request();
+    transport_->begin([self = shared_from_this(), then = std::move(then)](SystemError error) {
+      if (self->closed_) return;
+      if (error) return self->close();
+      then(*self);
+    });
+  }
 
   void start() {
-    SystemError ignored;
-    socket_.set_option(tcp::no_delay(true), ignored);
     wait(network_.options().idle_seconds);
     read();
   }
@@ -168,12 +185,15 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
     send_whole(network_.refusal(status, path, std::move(message)), nullptr, /*with_body=*/true);
   }
 
+  void refuse_for_number() {
+    refuse(503, "", fmt::format("{} connections are open already", network_.options().max_connections));
+  }
+
   void close() {
     if (closed_) return;
     closed_ = true;
     const auto self = shared_from_this();
-    SystemError ignored;
-    socket_.close(ignored);
+    transport_->close();
     timer_.cancel();
     write_timer_.cancel();
     network_.hold(-std::exchange(held_, 0));
@@ -235,7 +255,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   void read() {
     if (closed_ || reading_ || (answering_ && input_.size() >= kMaxPipelinedBytes)) return;
     reading_ = true;
-    socket_.async_read_some(
+    transport_->read_some(
         asio::buffer(buffer_),
         [self = shared_from_this()](SystemError error, size_t count) { self->on_read(error, count); });
   }
@@ -414,7 +434,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
         self->close();
       }
     });
-    socket_.async_write_some(
+    transport_->write_some(
         asio::buffer(writing_.data() + written_, writing_.size() - written_),
         [self = shared_from_this()](SystemError error, size_t count) { self->on_write(error, count); });
   }
@@ -436,8 +456,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
     if (closed_ || lingering_) return;
     lingering_ = true;
     input_ = std::string();
-    SystemError ignored;
-    socket_.shutdown(tcp::socket::shutdown_send, ignored);
+    transport_->end_writing([self = shared_from_this()](SystemError) {});
     wait(kLingerSeconds);
     read();
   }
@@ -474,7 +493,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   }
 
   HttpNetwork& network_;
-  tcp::socket socket_;
+  std::unique_ptr<Transport> transport_;
   asio::steady_timer timer_, write_timer_;
   std::array<char, kReadBytes> buffer_;
   std::string input_;                     // read, and not parsed yet
@@ -555,6 +574,9 @@ void HttpExchange::note(std::string text) {
 }
 
 Result<void> HttpNetwork::bind() {
+  if (!options_.tls_certificate.empty()) {
+    ASSIGN_OR_RETURN(tls_, TlsIdentity::load(options_.tls_certificate, options_.tls_key));
+  }
   SystemError error;
   tcp::endpoint endpoint(asio::ip::make_address(options_.host, error), options_.port);
   if (error) {
@@ -620,13 +642,15 @@ void HttpNetwork::accept() {
 }
 
 void HttpNetwork::take(tcp::socket socket) {
-  const auto connection = std::make_shared<HttpConnection>(*this, std::move(socket));
+  SystemError ignored;
+  socket.set_option(tcp::no_delay(true), ignored);
+  const auto connection = std::make_shared<HttpConnection>(*this, transport(std::move(socket)));
   connections_.insert(connection);
-  if (std::ssize(connections_) > options_.max_connections) {
-    connection->refuse(503, "", fmt::format("{} connections are open already", options_.max_connections));
-  } else {
-    connection->start();
-  }
+  const bool too_many = std::ssize(connections_) > options_.max_connections;
+  connection->begin([too_many](HttpConnection& self) {
+    if (too_many) return self.refuse_for_number();
+    self.start();
+  });
 }
 
 void HttpNetwork::remove(const std::shared_ptr<HttpConnection>& connection) {

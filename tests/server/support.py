@@ -38,7 +38,7 @@ class Server:
             [PROGRAM, "serve", model, "--model-name", "pocket", "--port", str(port), "--threads", "2", *arguments], stdout=subprocess.PIPE,
             stderr=self.log_file, env={**os.environ, **(environment or {})})
         line = self.process.stdout.readline().decode()
-        if not line.startswith("serving pocket at http://127.0.0.1:"):
+        if not line.startswith(("serving pocket at http://127.0.0.1:", "serving pocket at https://127.0.0.1:")):
             self.process.wait(LIMIT)
             log = self.log()
             self.close()
