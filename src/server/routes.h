@@ -20,8 +20,9 @@ struct Route {
   void (*handle)(Call call);
   std::vector<std::span<const Field>> fields = {};  // of the body
   Dialect dialect = Dialect::openai;
-  bool open = false;       // needs no key
-  bool generates = false;  // refused while the server drains
+  std::string_view content_type = "application/json";  // of its answers
+  bool open = false;                                   // needs no key
+  bool generates = false;                              // refused while the server drains
 
   bool holds(std::string_view asked) const {
     return asked == path || (path.size() > 1 && path.ends_with('/') && asked.starts_with(path)) ||
@@ -43,11 +44,15 @@ struct Route {
 
 const std::vector<Route>& all_routes();
 
+/// All of them as an OpenAPI document.
+Json openapi_document();
+
 // Handlers, each group in the file that is named.
 void get_health(Call call);  // status.cc
 void get_ready(Call call);
 void get_models(Call call);
 void get_metrics(Call call);
+void get_openapi(Call call);       // openapi.cc
 void post_completions(Call call);  // completions.cc
 std::span<const Field> completion_fields();
 void post_chat_completions(Call call);  // chat_completions.cc
