@@ -4,6 +4,7 @@
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 
 add_test(NAME layering COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/layering.py ${PROJECT_SOURCE_DIR})
+add_test(NAME faults COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/faults.py ${PROJECT_SOURCE_DIR})
 add_test(NAME format COMMAND ${PROJECT_SOURCE_DIR}/tools/format.sh --check)
 set_tests_properties(format PROPERTIES SKIP_RETURN_CODE 77)
 
