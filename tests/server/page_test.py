@@ -265,6 +265,7 @@ class Page(PageTest):
         self.page.keyboard.type("And?")
         press("Enter")
         expect(self.page.get_by_role("article", name="Answer")).to_have_count(2)
+        expect(self.page.get_by_role("article", name="Answer").last.locator(".text")).not_to_be_empty()
         press("Escape")
         self.answered()
         expect(self.page.get_by_role("article", name="Answer").last).to_contain_text("Stopped.")
