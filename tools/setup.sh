@@ -7,7 +7,7 @@ build="g++ cmake ninja-build pkg-config libfmt-dev nlohmann-json3-dev libcli11-d
        libpcre2-dev libutf8proc-dev libedit-dev libnuma-dev libxxhash-dev boost
        libjs-marked node-dompurify libjs-highlight.js prometheus-cpp-dev libssl-dev"
 python="python3 python3-dev python3-venv"
-test="libgtest-dev liblzma-dev $python clang clang-format clang-runtime browser"
+test="libgtest-dev liblzma-dev openssl $python clang clang-format clang-runtime browser"
 lint="clang-tidy"
 if [ "$(uname -m)" != aarch64 ]; then # the NEON kernels are tested under emulation
   test+=" g++-aarch64-linux-gnu qemu-user googletest"
