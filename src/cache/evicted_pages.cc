@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/checksum.h"
+
 namespace indexshare {
 namespace {
 
@@ -10,11 +12,8 @@ constexpr size_t kMaxHashes = 3 * 65536;
 
 }  // namespace
 
-// FNV-1a, by tokens instead of bytes.
 uint64_t hash_tokens(uint64_t before, std::span<const int32_t> tokens) {
-  uint64_t hash = before == 0 ? 0xcbf29ce484222325u : before;
-  for (const int32_t id : tokens) hash = (hash ^ static_cast<uint32_t>(id)) * 0x100000001b3u;
-  return hash;
+  return checksum(std::as_bytes(tokens), before);
 }
 
 void EvictedPages::add(uint64_t before, std::span<const int32_t> page) {

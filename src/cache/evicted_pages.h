@@ -9,7 +9,7 @@
 
 namespace indexshare {
 
-/// The hash of tokens behind others that have the hash `before`; 0 where there are none.
+/// The hash of tokens behind others that have the hash `before`; that is 0 where there are none.
 uint64_t hash_tokens(uint64_t before, std::span<const int32_t> tokens);
 
 /// Remembers pages that were given up by hashes of their tokens and all before them, the latest 65,536:
