@@ -30,16 +30,21 @@ void refuse_what_is_missing(FieldReader& fields, const api::ChatInput& input) {
     fields.refuse("tool_choice",
                   "tool_choice asks for a call, expected auto or none: calls cannot be forced");
   }
-  const Json* format = fields.find("response_format");
-  if (format == nullptr) return;
-  const auto type = format->is_object() ? format->find("type") : format->end();
-  if (!format->is_object() || type == format->end() || *type != "text") {
-    fields.refuse("response_format",
-                  "response_format asks for another form than text, which is the only one");
+  if (const Json* format = fields.find("response_format")) {
+    refuse_other_form(fields, "response_format", "response_format", *format);
   }
 }
 
 }  // namespace
+
+void refuse_other_form(FieldReader& fields, std::string_view field, std::string_view path,
+                       const Json& format) {
+  if (format.is_object()) {
+    const auto type = format.find("type");
+    if (type != format.end() && *type == "text") return;
+  }
+  fields.refuse(field, fmt::format("{} asks for another form than text, which is the only one", path));
+}
 
 std::span<const Field> chat_prompt_fields() {
   return kFields;

@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "api/chat_input.h"
@@ -32,5 +33,9 @@ struct ChatPrompt {
 /// Of what the reader of an API has made of the request that `fields` reads.
 void read_chat_prompt(FieldReader& fields, const Engine& engine, Result<api::ChatInput> input,
                       ChatPrompt& prompt);
+
+/// Refuses `field` unless the form of the answer that stands at `path` in the request is {"type": "text"}.
+void refuse_other_form(FieldReader& fields, std::string_view field, std::string_view path,
+                       const Json& format);
 
 }  // namespace indexshare::server

@@ -268,10 +268,7 @@ void refuse_what_is_missing(FieldReader& fields) {
   if (!form->is_object()) return fields.refuse(kFields[text]);
   const auto format = form->find("format");
   if (format == form->end() || format->is_null()) return;
-  const auto type = format->is_object() ? format->find("type") : format->end();
-  if (!format->is_object() || type == format->end() || *type != "text") {
-    fields.refuse("text", "text.format asks for another form than text, which is the only one");
-  }
+  refuse_other_form(fields, "text", "text.format", *format);
 }
 
 }  // namespace
