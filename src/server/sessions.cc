@@ -38,8 +38,11 @@ bool refuse_unknown(const Call& call, const SessionStore& store, const std::stri
   return true;
 }
 
-Json session_json(const std::string& name) {
-  return {{"id", name}, {"object", "session"}};
+// A session and what an answer has to say of it.
+Json session_json(const std::string& name, const Json& members) {
+  Json json = {{"id", name}, {"object", "session"}};
+  json.update(members);
+  return json;
 }
 
 void read_ids(FieldReader& fields, const Engine& engine, const Json& value, std::vector<int32_t>& ids) {
@@ -85,10 +88,7 @@ void get_sessions(Call call) {
   if (!sessions.ok()) return call.refuse(refusal_of(sessions.error()));
   Json data = Json::array();
   for (const SavedSession& session : *sessions) {
-    Json json = session_json(session.name);
-    json["bytes"] = session.bytes;
-    json["created"] = session.saved;
-    data.push_back(std::move(json));
+    data.push_back(session_json(session.name, {{"bytes", session.bytes}, {"created", session.saved}}));
   }
   call.respond({{"object", "list"}, {"data", std::move(data)}});
 }
@@ -108,9 +108,7 @@ void put_session(Call call) {
   const auto save = [call, store, name, tokens] {
     const Result<void> saved = store->save(name, *tokens);
     if (!saved.ok()) return call.refuse(refusal_of(saved.error()));
-    Json json = session_json(name);
-    json["tokens"] = tokens->size();
-    call.respond(json);
+    call.respond(session_json(name, {{"tokens", tokens->size()}}));
   };
   AnswerListener listener = {.on_accepted = [] {},
                              .on_piece = {},
@@ -127,9 +125,7 @@ void post_session_restore(Call call) {
   store->post([call, store, name] {
     const Result<int64_t> tokens = store->restore(name);
     if (!tokens.ok()) return call.refuse(refusal_of(tokens.error()));
-    Json json = session_json(name);
-    json["tokens"] = *tokens;
-    call.respond(json);
+    call.respond(session_json(name, {{"tokens", *tokens}}));
   });
 }
 
@@ -139,9 +135,7 @@ void delete_session(Call call) {
   if (store == nullptr || refuse_unknown(call, *store, name)) return;
   const Result<void> removed = store->remove(name);
   if (!removed.ok()) return call.refuse(refusal_of(removed.error()));
-  Json json = session_json(name);
-  json["deleted"] = true;
-  call.respond(json);
+  call.respond(session_json(name, {{"deleted", true}}));
 }
 
 }  // namespace indexshare::server
