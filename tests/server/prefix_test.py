@@ -2,11 +2,9 @@
 
 import itertools
 import json
-import pathlib
 import re
-import tempfile
 
-from support import Server, TestCase, main
+from support import DirectoryTestCase, Server, TestCase, main
 
 CHAT = "/v1/chat/completions"
 NOTES = "\n".join(f"word{i}: a small thing of the kind {i}" for i in range(250))  # about 3,000 tokens
@@ -107,16 +105,7 @@ class Reasons(TestCase):
         self.assertEqual(counts, {"whole": 1, "ended": 1, "differs": 15, "evicted": 1, "nothing": 3, "unused": 1})
 
 
-class Disk(TestCase):
-    @classmethod
-    def setUpClass(cls):
-        pass  # each test has servers of its own
-
-    def setUp(self):
-        directory = tempfile.TemporaryDirectory()
-        self.addCleanup(directory.cleanup)
-        self.directory = pathlib.Path(directory.name, "pages")
-
+class Disk(DirectoryTestCase):
     def server_of(self, *arguments):
         server = Server("--context", "8192", "--disk-cache", str(self.directory), *arguments)
         self.addCleanup(server.close)

@@ -2,26 +2,18 @@
 
 import http.client
 import json
-import pathlib
-import tempfile
 import threading
 import time
 
-from support import QUESTION, Server, TestCase, main
+from support import QUESTION, DirectoryTestCase, Server, TestCase, main
 
 IDS = [(7 * i * i + i) % 4000 for i in range(700)]
 GREEDY = {"temperature": 0, "max_tokens": 20, "ignore_eos": True, "logprobs": 3}
 
 
-class Sessions(TestCase):
-    @classmethod
-    def setUpClass(cls):
-        pass  # each test has servers of its own
-
+class Sessions(DirectoryTestCase):
     def setUp(self):
-        directory = tempfile.TemporaryDirectory()
-        self.addCleanup(directory.cleanup)
-        self.directory = pathlib.Path(directory.name, "sessions")
+        super().setUp()
         self.start()
 
     def start(self, *arguments):

@@ -160,5 +160,18 @@ class TestCase(unittest.TestCase):
         self.assertEqual(self.server.request("GET", "/health")[0], 200)
 
 
+class DirectoryTestCase(TestCase):
+    """Each test has servers of its own, and a directory that is not there yet."""
+
+    @classmethod
+    def setUpClass(cls):
+        pass
+
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.directory = pathlib.Path(directory.name, "kept")
+
+
 def main(**options):
     unittest.main(verbosity=1, argv=sys.argv, **options)
