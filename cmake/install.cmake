@@ -37,3 +37,8 @@ string(REGEX REPLACE "/$" "" PREFIX_FROM_PC ${PREFIX_FROM_PC})
 configure_file(${CMAKE_CURRENT_LIST_DIR}/indexshare.pc.in ${PROJECT_BINARY_DIR}/indexshare.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/indexshare.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig
         COMPONENT development)
+
+if(INDEXSHARE_GRAMMAR)
+  install(FILES ${INDEXSHARE_XGRAMMAR}/licences.txt DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME xgrammar-licences.txt
+          COMPONENT program)
+endif()

@@ -51,6 +51,7 @@ THIRD_PARTY = {
     "simdjson": "text",
     "utf8proc": "text",
     "xxhash.h": "base",
+    "xgrammar/": "sample",
     "boost/": "server",
     "openssl/": "server",
     "prometheus/": "server",

@@ -5,7 +5,8 @@ set -euo pipefail
 
 build="g++ cmake ninja-build pkg-config libfmt-dev nlohmann-json3-dev libcli11-dev libsimdjson-dev
        libpcre2-dev libutf8proc-dev libedit-dev libnuma-dev libxxhash-dev boost
-       libjs-marked node-dompurify libjs-highlight.js prometheus-cpp-dev libssl-dev"
+       libjs-marked node-dompurify libjs-highlight.js prometheus-cpp-dev libssl-dev
+       python3 python3-venv" # Python fetches XGrammar
 python="python3 python3-dev python3-venv"
 test="libgtest-dev liblzma-dev openssl $python clang clang-format clang-runtime browser"
 lint="clang-tidy"

@@ -126,6 +126,10 @@ class INDEXSHARE_API Engine {
   /// true unless given.
   Result<std::string> render_chat(std::string_view variables) const;
 
+  /// What GenerationRequest::grammar binds an answer to. Takes milliseconds for most constraints, up to
+  /// seconds for large ones. Fails where one is not understood or too large.
+  Result<std::shared_ptr<const Grammar>> compile(const Constraint& constraint) const;
+
   /// Takes a request. What is wrong with it is found here: then no callback is ever called.
   Result<RequestId> submit(GenerationRequest request, GenerationCallbacks callbacks);
 

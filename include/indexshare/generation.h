@@ -3,11 +3,13 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "indexshare/constraint.h"
 #include "indexshare/result.h"
 #include "indexshare/sampling.h"
 #include "indexshare/work.h"
@@ -20,10 +22,12 @@ struct GenerationRequest {
   std::optional<int64_t> max_tokens;  // none: as many as the context holds; 0: the prompt is only read
   std::optional<int64_t> max_reasoning_tokens;  // then </think> follows, whatever the model would say, and no
                                                 // other marker of reasoning; none: any number
-  std::vector<std::string> stop;                // the answer ends before one of these texts
-  std::vector<int32_t> stop_ids;                // beside the model's own
-  bool ignore_eos = false;                      // the model's own stop ids do not stop
-  bool include_stop = false;                    // the stop text, where one was met, is part of the answer
+  std::shared_ptr<const Grammar> grammar;  // that binds the answer, once it has reasoned, which ends where
+                                           // nothing may be added; by compile() of the same engine
+  std::vector<std::string> stop;           // the answer ends before one of these texts
+  std::vector<int32_t> stop_ids;           // beside the model's own
+  bool ignore_eos = false;                 // the model's own stop ids do not stop
+  bool include_stop = false;               // the stop text, where one was met, is part of the answer
   bool whole_text = false;  // `text` is that of all tokens: special ones, reasoning and its markers included
   std::optional<int32_t> prompt_logprobs;  // report the prompt tokens' log-probabilities and this many of the
                                            // best; such a prompt is read from its first token

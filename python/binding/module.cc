@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "answer.h"
@@ -120,7 +121,28 @@ void sampling_field(nb::class_<GenerationRequest>& request, const char* name, T 
       [field](GenerationRequest& r, T value) { r.sampling.*field = std::move(value); });
 }
 
+Constraint::Kind constraint_kind_of(const std::string& name) {
+  using Kind = Constraint::Kind;
+  for (const Kind kind : {Kind::json_object, Kind::json_schema, Kind::regex, Kind::choice, Kind::grammar,
+                          Kind::structural_tag}) {
+    if (name == constraint_kind_name(kind)) return kind;
+  }
+  raise({.message = "kind is \"" + name +
+                    "\", expected json_object, json_schema, regex, choice, grammar or structural_tag",
+         .code = ErrorCode::invalid});
+}
+
 void bind_request(nb::module_& m) {
+  nb::class_<Constraint>(m, "Constraint")
+      .def(
+          "__init__",
+          [](Constraint* self, const std::string& kind, std::string text, std::vector<std::string> choices) {
+            new (self) Constraint{constraint_kind_of(kind), std::move(text), std::move(choices)};
+          },
+          "kind"_a, "text"_a, "choices"_a)
+      .def_prop_ro("kind", [](const Constraint& c) { return std::string(constraint_kind_name(c.kind)); })
+      .def_ro("text", &Constraint::text)
+      .def_ro("choices", &Constraint::choices);
   nb::class_<GenerationRequest> request(m, "Request");
   request.def(nb::init<>())
       .def_rw("prompt", &GenerationRequest::prompt)
@@ -274,6 +296,13 @@ void bind_engine(nb::module_& m) {
                 [&, engine = h.get()] { return Answer::submit(engine, request, pieces, std::move(waker)); }));
           },
           "request"_a, "pieces"_a = false, "waker"_a.none() = nb::none())
+      .def(
+          "bind",
+          [](const Handle& h, GenerationRequest& request, const Constraint& constraint) {
+            request.grammar =
+                value_of(without_gil([&, engine = h.get()] { return engine->compile(constraint); }));
+          },
+          "request"_a, "constraint"_a)
       .def(
           "save_session",
           [](const Handle& h, const std::string& file, const std::vector<int32_t>& ids) {

@@ -16,6 +16,7 @@ from .model import Forward, Model, Tokenizer
 from .outputs import CompletionOutput, Logprob, RequestOutput
 from .sampling import RequestOutputKind, SamplingParams
 from .sglang import Engine
+from .structured import StructuredOutputsParams
 from .tools import ToolAnswer, ToolCall, read_tool_calls
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "RequestOutput",
     "RequestOutputKind",
     "SamplingParams",
+    "StructuredOutputsParams",
     "Tokenizer",
     "ToolAnswer",
     "ToolCall",

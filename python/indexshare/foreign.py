@@ -25,7 +25,6 @@ def _refused(why: str, *harmless: Any) -> Foreign:
     return Foreign(_NOTHING + harmless, why)
 
 
-_NO_GRAMMAR = "answers cannot be bound to a grammar yet"
 _NO_LORA = "adapters are not supported"
 _AS_STORED = "weights are used in the format that they are stored in: give a checkpoint in another one"
 _NO_DRAFTS = "speculative decoding is not supported"
@@ -91,12 +90,7 @@ REQUEST: Dict[str, Foreign] = {
     "custom_params": _refused("there are no custom parameters"),
     "bad_words": _refused("bad_words are not supported: logit_bias keeps tokens out"),
     "allowed_token_ids": _refused("allowed_token_ids are not supported"),
-    "structured_outputs": _refused(_NO_GRAMMAR),
-    "guided_decoding": _refused(_NO_GRAMMAR),
-    "json_schema": _refused(_NO_GRAMMAR),
-    "regex": _refused(_NO_GRAMMAR),
-    "ebnf": _refused(_NO_GRAMMAR),
-    "structural_tag": _refused(_NO_GRAMMAR),
+    "guided_decoding": _refused("its newer name is structured_outputs"),
     "logits_processors": _refused("logits processors are not supported"),
     "logits_processor": _refused("logits processors are not supported"),
     "custom_logit_processor": _refused("logits processors are not supported"),

@@ -10,6 +10,7 @@ from typing import Any, Callable, List, Mapping, NamedTuple, Optional, Sequence,
 from . import _core
 from .model import Model, set_field, token_ids
 from .sampling import SamplingParams
+from .structured import StructuredOutputsParams, constraint
 
 #: A text, token ids, {"prompt": text} or {"prompt_token_ids": ids}.
 Prompt = Union[str, Sequence[int], Mapping[str, Any]]
@@ -95,6 +96,8 @@ def make_request(engine: _core.Engine, ids: List[int], params: SamplingParams, s
     }
     for name, value in fields.items():
         set_field(request, name, value)
+    if isinstance(params.structured_outputs, StructuredOutputsParams):
+        engine.bind(request, constraint(params.structured_outputs))
     return request
 
 

@@ -9,6 +9,7 @@ from typing import Any, Dict, List, Mapping, Optional, Tuple, Type, Union
 
 from . import _core
 from .foreign import refuse_values
+from .structured import StructuredOutputsParams
 
 
 class RequestOutputKind(Enum):
@@ -61,6 +62,7 @@ class SamplingParams:
         min_tokens: shortest answer.
         logprobs: report the log-probability of each token, and so many of the best (at most 20).
         prompt_logprobs: the same of the prompt's tokens.
+        structured_outputs: the form that the answer must have: StructuredOutputsParams, or a dict of its fields.
         thinking_token_budget: most tokens of reasoning: then it is closed, once; None: any number.
         detokenize: False: leave the answer's text empty.
         skip_special_tokens: False: the text is that of all tokens, reasoning and its markers included.
@@ -68,7 +70,7 @@ class SamplingParams:
         logit_bias: added to the logits of these ids, from -100 to 100.
 
     Of vLLM's others, spaces_between_special_tokens changes nothing, and bad_words, allowed_token_ids,
-    structured_outputs, logits_processors, truncate_prompt_tokens and extra_args are refused: what they ask for
+    logits_processors, truncate_prompt_tokens and extra_args are refused: what they ask for
     this engine has not.
 
     Raises:
@@ -100,7 +102,7 @@ class SamplingParams:
     logit_bias: Optional[Mapping[int, float]] = None
     bad_words: Optional[List[str]] = None
     allowed_token_ids: Optional[List[int]] = None
-    structured_outputs: Optional[Any] = None
+    structured_outputs: Union[None, StructuredOutputsParams, Mapping[str, Any]] = None
     logits_processors: Optional[Any] = None
     truncate_prompt_tokens: Optional[int] = None
     extra_args: Optional[Dict[str, Any]] = None
@@ -115,6 +117,10 @@ class SamplingParams:
             if not isinstance(text, str) or not text:
                 raise ValueError(f"stop has {text!r}, expected texts that are not empty")
         self.stop_token_ids = list(self.stop_token_ids or [])
+        if isinstance(self.structured_outputs, Mapping):
+            self.structured_outputs = StructuredOutputsParams(**self.structured_outputs)
+        if not isinstance(self.structured_outputs, (StructuredOutputsParams, type(None))):
+            raise TypeError(f"structured_outputs is {self.structured_outputs!r}, expected StructuredOutputsParams")
         refuse_values({field.name: getattr(self, field.name) for field in dataclasses.fields(self)})
 
     def clone(self) -> SamplingParams:

@@ -20,6 +20,8 @@ _NAMES = {"max_new_tokens": "max_tokens", "min_new_tokens": "min_tokens", "sampl
           "no_stop_trim": "include_stop_str_in_output"}  # fmt: skip
 _SAME = {"n", "temperature", "top_p", "top_k", "min_p", "presence_penalty", "frequency_penalty", "repetition_penalty",
          "stop", "stop_token_ids", "ignore_eos", "skip_special_tokens", "logit_bias", "seed"}  # fmt: skip
+# What binds an answer to a form, by the field of StructuredOutputsParams.
+_FORMS = {"json_schema": "json", "regex": "regex", "ebnf": "grammar", "structural_tag": "structural_tag"}
 _CALL = {"return_logprob", "top_logprobs_num", "logprob_start_len", "stream", "input_ids"}
 _DEFAULT_MAX_NEW_TOKENS = 128
 
@@ -93,13 +95,13 @@ class LLM(Engine):
 
 def is_call(parameters: Mapping[str, Any]) -> bool:
     """Whether a call of generate is written for SGLang."""
-    return any(name in _NAMES or name in _SAME or name in _CALL for name in parameters)
+    return any(name in _NAMES or name in _SAME or name in _CALL or name in _FORMS for name in parameters)
 
 
 def generate(model: Model, seeds: Seeds, prompt: Any, sampling_params: Any, **parameters: Any) -> Any:
     """Engine.generate on a model."""
     call = {name: parameters.pop(name) for name in _CALL & set(parameters)}
-    inline = {name: parameters.pop(name) for name in (_SAME | set(_NAMES)) & set(parameters)}
+    inline = {name: parameters.pop(name) for name in (_SAME | set(_NAMES) | set(_FORMS)) & set(parameters)}
     take_foreign(parameters, REQUEST, "generate")
     if (prompt is None) == (call.get("input_ids") is None):
         raise TypeError("expected one of prompt and input_ids")
@@ -135,12 +137,17 @@ def _one_params(given: Any, inline: Mapping[str, Any], call: Mapping[str, Any]) 
         raise TypeError(f"sampling_params is {given!r}, expected a dict")
     fields: Dict[str, Any] = {"max_tokens": _DEFAULT_MAX_NEW_TOKENS}
     foreign: Dict[str, Any] = {}
+    form: Dict[str, Any] = {}
     for name, value in {**(given or {}), **inline}.items():
         if name in _NAMES or name in _SAME:
             fields[_NAMES.get(name, name)] = value
+        elif name in _FORMS:
+            form[_FORMS[name]] = value
         else:
             foreign[name] = value
     take_foreign(foreign, REQUEST, "sampling_params")
+    if any(value is not None for value in form.values()):
+        fields["structured_outputs"] = form
     if call.get("return_logprob"):
         fields["logprobs"] = int(call.get("top_logprobs_num") or 0)
         start = call.get("logprob_start_len")

@@ -23,7 +23,12 @@ SAMPLING = [
     ({"logprobs": 21}, ValueError, "logprobs is 21, expected a number from 0 to 20"),
     ({"repetition_penalty": 0}, ValueError, "repetition_penalty is 0"),
     ({"stop": [""]}, ValueError, "stop has ''"),
-    ({"structured_outputs": {"json": {}}}, ValueError, "answers cannot be bound to a grammar"),
+    ({"structured_outputs": {}}, ValueError, "structured_outputs gives nothing, expected one of json, regex"),
+    ({"structured_outputs": {"json": "{}", "regex": "a"}}, ValueError, "structured_outputs gives json and regex"),
+    ({"structured_outputs": {"regex": 5}}, TypeError, "regex is 5, expected a text"),
+    ({"structured_outputs": {"choice": "yes"}}, TypeError, "choice is 'yes', expected a list of texts"),
+    ({"structured_outputs": {"regex": "a", "whitespace_pattern": " "}}, ValueError, "whitespace_pattern are not supported"),
+    ({"structured_outputs": 5}, TypeError, "structured_outputs is 5, expected StructuredOutputsParams"),
     ({"bad_words": ["x"]}, ValueError, "bad_words are not supported"),
     ({"nonsense": 1}, TypeError, "nonsense"),
 ]

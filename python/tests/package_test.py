@@ -51,11 +51,11 @@ def prefix(tmp_path_factory: pytest.TempPathFactory) -> Iterator[pathlib.Path]:
     shutil.rmtree(directory)
 
 
-def test_it_holds_the_module_the_program_and_the_sources_alone(prefix: pathlib.Path) -> None:
+def test_it_holds_the_module_the_program_the_sources_and_licences_alone(prefix: pathlib.Path) -> None:
     files = {path.relative_to(prefix).as_posix() for path in prefix.rglob("*") if not path.is_dir()}
     (module,) = (file for file in files if re.fullmatch(r"indexshare/_core\..*\.so", file))
     sources = {f"indexshare/{path.name}" for path in (ROOT / "python/indexshare").iterdir() if path.is_file()}
-    assert files == {module, "indexshare/bin/indexshare", *sources}
+    assert files == {module, "indexshare/bin/indexshare", "indexshare/xgrammar-licences.txt", *sources}
     assert not any(path.is_symlink() for path in prefix.rglob("*"))
 
 

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/json.h"
+#include "indexshare/constraint.h"
 #include "text/tool_schemas.h"
 
 namespace indexshare::api {
@@ -17,6 +18,12 @@ struct ToolChoice {
   std::string name;  // of the tool, where it is named
 };
 
+/// The form that an answer is bound to, and the field of the request that says so.
+struct AnswerForm {
+  Constraint constraint;
+  std::string field;
+};
+
 struct ChatInput {
   Json variables = Json::object();  // for the chat template: messages, tools and switches
   ToolSchemas tools;                // that the answer may call, for AnswerParser
@@ -24,6 +31,7 @@ struct ChatInput {
   bool parallel_tool_calls = true;         // false: one call at most
   bool thinking = true;                    // whether the answer begins with reasoning
   std::optional<int64_t> thinking_budget;  // tokens of reasoning
+  std::optional<AnswerForm> form;
 };
 
 }  // namespace indexshare::api

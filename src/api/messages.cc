@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "api/answer_form.h"
 #include "api/conversation.h"
 #include "api/request_value.h"
 #include "api/thinking.h"
@@ -99,6 +100,7 @@ Result<ChatInput> read_messages(const Json& json, const MessagesOptions& options
   RETURN_IF_ERROR(body.expect_object());
   RETURN_IF_ERROR(read_thinking(body, /*on_by_default=*/false, input));
   RETURN_IF_ERROR(read_tools(body, input));
+  RETURN_IF_ERROR(read_answer_form(body, input));
   ASSIGN_OR_RETURN(const RequestValue messages, body.get("messages", "an array"));
   if (messages.json().is_array() && messages.json().empty())
     return make_error("messages is empty, expected a message or more");

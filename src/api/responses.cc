@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "api/answer_form.h"
 #include "api/conversation.h"
 #include "api/request_value.h"
 #include "api/thinking.h"
@@ -73,6 +74,7 @@ Result<ChatInput> read_responses(const Json& json) {
   RETURN_IF_ERROR(body.expect_object());
   RETURN_IF_ERROR(read_thinking(body, /*on_by_default=*/true, input));
   RETURN_IF_ERROR(read_tools(body, input));
+  RETURN_IF_ERROR(read_answer_form(body, input));
   ASSIGN_OR_RETURN(const RequestValue items, body.get("input", "a string or an array"));
   Conversation conversation;
   ASSIGN_OR_RETURN(const std::optional<std::string> instructions, body.find_string("instructions"));

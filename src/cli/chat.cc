@@ -165,7 +165,9 @@ Result<Chat::Next> Chat::answer(const std::string& text) {
     turns_.erase(turns_.size() - 1);
     return error;
   };
-  GenerationRequest request = make_request(options_.sampling, engine_);
+  auto made = make_request(options_.sampling, engine_);
+  if (!made.ok()) return forget(made.error());
+  GenerationRequest request = std::move(*made);
   auto prompt = encode();
   if (!prompt.ok()) return forget(prompt.error());
   request.prompt = std::move(*prompt);

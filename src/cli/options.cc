@@ -6,6 +6,7 @@
 #include <random>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/units.h"
@@ -183,14 +184,37 @@ void add_engine_flags(CLI::App& command, EngineOptions& options) {
       ->group(kEngineGroup);
 }
 
+namespace {
+
+constexpr const char* kSamplingGroup = "Sampling (defaults: the model's generation_config.json)";
+constexpr int64_t kMaxFormBytes = 1 << 20;
+
+// A flag that binds the answer to a form: a regular expression, or what a file says.
+void add_form(CLI::App& command, const char* flag, Constraint::Kind kind, const char* help,
+              std::optional<Constraint>& constraint) {
+  const bool in_file = kind != Constraint::Kind::regex;
+  const auto read = [flag, kind, in_file, &constraint](const std::string& value) {
+    if (constraint) refuse_usage("expected one of --json-schema, --regex and --grammar");
+    constraint = Constraint{.kind = kind, .text = value, .choices = {}};
+    if (!in_file) return;
+    Result<std::string> text = read_file(value, kMaxFormBytes);
+    if (!text.ok()) refuse_usage(fmt::format("{}: {}", flag, text.error().message));
+    constraint->text = std::move(*text);
+  };
+  command.add_option_function<std::string>(flag, read, help)
+      ->type_name(in_file ? "FILE" : "REGEX")
+      ->group(kSamplingGroup);
+}
+
+}  // namespace
+
 void add_sampling_flags(CLI::App& command, SamplingFlags& flags) {
-  constexpr const char* kGroup = "Sampling (defaults: the model's generation_config.json)";
   constexpr float kAboveZero = std::numeric_limits<float>::min();
   const auto integer = [&](const char* flag, auto& target, auto min, auto max, const char* help) {
-    add_integer(command, flag, target, min, max, help)->group(kGroup);
+    add_integer(command, flag, target, min, max, help)->group(kSamplingGroup);
   };
   const auto number = [&](const char* flag, auto& target, float min, float max, const char* help) {
-    add_number(command, flag, target, min, max, help)->group(kGroup);
+    add_number(command, flag, target, min, max, help)->group(kSamplingGroup);
   };
   number("--temperature", flags.temperature, 0, kMaxFloat, "0: always the most probable token");
   integer("--top-k", flags.top_k, 0, static_cast<int32_t>(kMaxCount),
@@ -206,34 +230,40 @@ void add_sampling_flags(CLI::App& command, SamplingFlags& flags) {
   add_repeated(
       command, "--logit-bias", "ID=X", "added to a token's logit (repeatable)",
       [&flags](const std::string& text) { flags.logit_bias.push_back(parse_bias("--logit-bias", text)); })
-      ->group(kGroup);
+      ->group(kSamplingGroup);
   add_value(command, "--seed", flags.seed, "N", "of the random choices (default: another one each time)",
             [](const char* flag, const std::string& text) {
               const auto seed = number_of<uint64_t>(text);
               if (!seed) refuse_value(flag, text, "a whole number from 0 to 18446744073709551615");
               return *seed;
             })
-      ->group(kGroup);
+      ->group(kSamplingGroup);
   integer("--max-tokens", flags.max_tokens, int64_t{1}, kMaxCount, "longest answer");
   integer("--max-reasoning-tokens", flags.max_reasoning_tokens, int64_t{0}, kMaxCount,
           "longest reasoning: then it is closed");
   integer("--min-tokens", flags.min_tokens, 0, static_cast<int32_t>(kMaxCount), "shortest answer");
+  using Kind = Constraint::Kind;
+  add_form(command, "--json-schema", Kind::json_schema, "the answer is JSON by this schema",
+           flags.constraint);
+  add_form(command, "--regex", Kind::regex, "the whole answer matches it", flags.constraint);
+  add_form(command, "--grammar", Kind::grammar, "the answer is of this EBNF grammar", flags.constraint);
   add_repeated(command, "--stop", "TEXT", "end before this text (repeatable)",
                [&flags](const std::string& text) {
                  if (text.empty()) refuse_value("--stop", text, "a text that is not empty");
                  flags.stop.push_back(text);
                })
-      ->group(kGroup);
+      ->group(kSamplingGroup);
   add_repeated(
       command, "--stop-id", "ID", "end after this token (repeatable)",
       [&flags](const std::string& text) {
         flags.stop_ids.push_back(static_cast<int32_t>(parse_integer("--stop-id", text, 0, kMaxCount)));
       })
-      ->group(kGroup);
-  command.add_flag("--ignore-eos", flags.ignore_eos, "go on where the model would end")->group(kGroup);
+      ->group(kSamplingGroup);
+  command.add_flag("--ignore-eos", flags.ignore_eos, "go on where the model would end")
+      ->group(kSamplingGroup);
 }
 
-GenerationRequest make_request(const SamplingFlags& flags, const Engine& engine) {
+Result<GenerationRequest> make_request(const SamplingFlags& flags, const Engine& engine) {
   GenerationRequest request = engine.default_request();
   SamplingParams& sampling = request.sampling;
   sampling.temperature = flags.temperature.value_or(sampling.temperature);
@@ -249,6 +279,9 @@ GenerationRequest make_request(const SamplingFlags& flags, const Engine& engine)
   sampling.logprobs = flags.logprobs;
   if (flags.max_tokens) request.max_tokens = flags.max_tokens;
   request.max_reasoning_tokens = flags.max_reasoning_tokens;
+  if (flags.constraint) {
+    ASSIGN_OR_RETURN(request.grammar, engine.compile(*flags.constraint));
+  }
   request.stop = flags.stop;
   request.stop_ids = flags.stop_ids;
   request.ignore_eos = flags.ignore_eos;

@@ -67,6 +67,7 @@ struct SamplingFlags {
   std::optional<uint64_t> seed;
   std::optional<int64_t> max_tokens, max_reasoning_tokens;
   int32_t min_tokens = 0;
+  std::optional<Constraint> constraint;
   std::vector<std::string> stop;
   std::vector<int32_t> stop_ids;
   bool ignore_eos = false;
@@ -74,8 +75,9 @@ struct SamplingFlags {
 };
 void add_sampling_flags(CLI::App& command, SamplingFlags& flags);
 
-/// A request without a prompt. Without --seed each call chooses another seed.
-GenerationRequest make_request(const SamplingFlags& flags, const Engine& engine);
+/// A request without a prompt. Without --seed each call chooses another seed. Fails where the answer's form
+/// is not understood.
+Result<GenerationRequest> make_request(const SamplingFlags& flags, const Engine& engine);
 
 /// Flags of the group "Chat": what the template is told.
 struct ChatFlags {

@@ -73,7 +73,7 @@ Result<ExitCode> run(const Options& options) {
   const Interrupt interrupt;
   ASSIGN_OR_RETURN(const std::string text, read_prompt(options));
   ASSIGN_OR_RETURN(Engine engine, load_engine(options.model, options.engine));
-  GenerationRequest request = make_request(options.sampling, engine);
+  ASSIGN_OR_RETURN(GenerationRequest request, make_request(options.sampling, engine));
   ASSIGN_OR_RETURN(request.prompt, encode_prompt(engine, options, text));
   ASSIGN_OR_RETURN(const KeptSession session, KeptSession::open(engine, options.session));
   if (const std::string line = session.kept_line(request.prompt); !line.empty() && !options.quiet) {

@@ -55,6 +55,9 @@ Result<void> check_request(const GenerationRequest& request, const ModelRunner& 
   for (const std::string& stop : request.stop) {
     if (stop.empty()) return make_error("a stop string is empty");
   }
+  if (request.grammar && !runner.made(*request.grammar)) {
+    return make_error("grammar was made by another engine, expected one by compile() of this one");
+  }
   if (!request.stop.empty() && runner.tokenizer() == nullptr) {
     return make_error(ErrorCode::unsupported, "stop strings need a tokenizer, and this model has none");
   }
@@ -85,6 +88,7 @@ ActiveRequest::ActiveRequest(RequestId id, GenerationRequest request, Generation
   if (!request_.ignore_eos) {
     stop_ids_.insert(stop_ids_.end(), runner.stop_ids().begin(), runner.stop_ids().end());
   }
+  if (request_.grammar) matcher_.emplace(request_.grammar, stop_ids_);
   if (request_.timeout_seconds > 0) {
     deadline_ = submitted_ + std::chrono::duration_cast<Clock::duration>(
                                  std::chrono::duration<double>(request_.timeout_seconds));
@@ -147,7 +151,19 @@ bool ActiveRequest::take_logits(std::span<float> logits, SamplerWorkspace& ws) {
     reasoning_cut_ = true;
     return accept(sampler_.report(logits, *runner_.markers().end_think, ws));
   }
-  const SampledToken token = sampler_.sample(logits, std::ssize(tokens_), suppressed(), ws);
+  const std::span<const uint32_t> allowed = is_bound() ? matcher_->allowed() : std::span<const uint32_t>();
+  const SampledToken token = sampler_.sample(logits, std::ssize(tokens_), suppressed(), ws, allowed);
+  if (token.exhausted && is_bound()) {
+    const std::string_view form = constraint_kind_name(matcher_->kind());
+    fail(matcher_->is_lost()
+             ? make_error("the answer's form, {}, cannot be followed beyond position {}: there are too many "
+                          "ways in which the text could be of it",
+                          form, tokens_.size())
+             : make_error("no token is left for position {}: the answer's form, {}, allows none that "
+                          "min_tokens, stop_ids and the model's logits leave",
+                          tokens_.size(), form));
+    return true;
+  }
   if (token.exhausted) {
     fail(make_error("the model's logits for position {} are not finite: its weights may be damaged",
                     tokens_.size()));
@@ -161,11 +177,12 @@ bool ActiveRequest::reasons_too_long() const {
          result_.reasoning_tokens >= *request_.max_reasoning_tokens;
 }
 
-// Tokens that may not come next: none that stops before min_tokens; and once reasoning was cut no marker of
-// it, as the model, which had not ended it, tends to go on with it and to close it again.
+// Tokens that may not come next: none that stops before min_tokens, or in the reasoning before an answer that
+// must have a form; and once reasoning was cut no marker of it, as the model, which had not ended it, tends
+// to go on with it and to close it again.
 std::span<const int32_t> ActiveRequest::suppressed() {
   suppressed_.clear();
-  if (std::ssize(result_.ids) < request_.sampling.min_tokens) {
+  if (std::ssize(result_.ids) < request_.sampling.min_tokens || (matcher_ && writer_.inside_reasoning())) {
     suppressed_.insert(suppressed_.end(), stop_ids_.begin(), stop_ids_.end());
   }
   if (reasoning_cut_) {
@@ -189,13 +206,14 @@ bool ActiveRequest::accept(const SampledToken& token) {
     stop(FinishReason::stop);
     return true;
   }
+  if (is_bound()) matcher_->accept(token.id);  // where that fails, nothing is allowed next
   piece.reasoning = writer_.reasoning();
   piece.text = writer_.push(token.id, result_);
   if (callbacks_.on_piece && !callbacks_.on_piece(piece)) {
     stop(FinishReason::cancelled);
     return true;
   }
-  if (writer_.stopped()) {
+  if (writer_.stopped() || (is_bound() && matcher_->must_end())) {
     stop(FinishReason::stop);
     return true;
   }

@@ -11,6 +11,7 @@
 #include "engine/answer_writer.h"
 #include "engine/model_runner.h"
 #include "indexshare/engine.h"
+#include "sample/grammar.h"
 #include "sample/sampler.h"
 
 namespace indexshare {
@@ -84,6 +85,7 @@ class ActiveRequest {
   int64_t message_at(int64_t position) const;
   bool reasons_too_long() const;
   std::span<const int32_t> suppressed();
+  bool is_bound() const { return matcher_ && !writer_.inside_reasoning(); }
   int64_t token_limit() const;
 
   RequestId id_;
@@ -97,6 +99,7 @@ class ActiveRequest {
   bool reasoning_cut_ = false;       // by max_reasoning_tokens
   Sampler sampler_;
   AnswerWriter writer_;
+  std::optional<GrammarMatcher> matcher_;  // where the answer is bound to a form
   SequenceCache cache_;
   bool started_ = false;
   std::optional<Clock::time_point> deadline_;

@@ -244,6 +244,10 @@ Result<std::string> Engine::render_chat(std::string_view variables) const {
   return runner().render_chat(std::move(json));
 }
 
+Result<std::shared_ptr<const Grammar>> Engine::compile(const Constraint& constraint) const {
+  return runner().compile(constraint);
+}
+
 Result<RequestId> Engine::submit(GenerationRequest request, GenerationCallbacks callbacks) {
   return impl_->submit(std::move(request), std::move(callbacks));
 }

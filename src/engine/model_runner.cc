@@ -89,6 +89,7 @@ void ModelRunner::collect_markers() {
   stop_ids_ = generation_config_.eos_token_ids;
   for (const int32_t id : config().eos_token_ids) stop_ids_.push_back(id);
   if (tokenizer_) {
+    grammars_ = std::make_unique<GrammarCompiler>([this] { return grammar_vocabulary(); });
     for (const char* marker : {"<|endoftext|>", "<|user|>", "<|observation|>"}) {
       if (const auto id = tokenizer_->token_id(marker)) stop_ids_.push_back(*id);
     }
@@ -105,6 +106,33 @@ void ModelRunner::collect_markers() {
   }
   std::sort(stop_ids_.begin(), stop_ids_.end());
   stop_ids_.erase(std::unique(stop_ids_.begin(), stop_ids_.end()), stop_ids_.end());
+}
+
+Result<std::shared_ptr<const Grammar>> ModelRunner::compile(const Constraint& constraint) const {
+  if (!tokenizer_) {
+    return make_error(ErrorCode::unsupported, "{} needs a tokenizer, and this model has none",
+                      constraint_kind_name(constraint.kind));
+  }
+  return grammars_->compile(constraint);
+}
+
+// A text is made of tokens that are not special; of those that are, the ones that open and close tool calls.
+GrammarVocabulary ModelRunner::grammar_vocabulary() const {
+  GrammarVocabulary vocabulary;
+  vocabulary.markers = markers_.tool_calls;
+  vocabulary.tokens.resize(static_cast<size_t>(config().vocab_size));
+  const auto is_marker = [this](int32_t id) {
+    return std::binary_search(markers_.tool_calls.begin(), markers_.tool_calls.end(), id);
+  };
+  const auto is_text = [this](int32_t id) {
+    return !tokenizer_->is_special(id) && id != markers_.think && id != markers_.end_think &&
+           !std::binary_search(stop_ids_.begin(), stop_ids_.end(), id);
+  };
+  for (int32_t id = 0; id < static_cast<int32_t>(tokenizer_->vocab_size()); ++id) {
+    if (is_text(id) || is_marker(id))
+      vocabulary.tokens[static_cast<size_t>(id)] = tokenizer_->token_bytes(id);
+  }
+  return vocabulary;
 }
 
 Result<std::string> ModelRunner::render_chat(Json variables) const {

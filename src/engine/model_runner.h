@@ -18,6 +18,7 @@
 #include "indexshare/result.h"
 #include "model/generation_config.h"
 #include "model/model.h"
+#include "sample/grammar.h"
 #include "text/chat_template.h"
 #include "text/tokenizer.h"
 
@@ -73,6 +74,11 @@ class ModelRunner {
   const std::vector<int32_t>& stop_ids() const { return stop_ids_; }
   const MarkerTokens& markers() const { return markers_; }
 
+  /// What answers can be bound to. From any thread. It fails where there is no tokenizer.
+  Result<std::shared_ptr<const Grammar>> compile(const Constraint& constraint) const;
+  /// Whether compile() made it.
+  bool made(const Grammar& grammar) const { return grammars_ && grammars_->made(grammar); }
+
   /// Runs one batch; logits [batch.logit_rows, vocab] are valid until the next run.
   Tensor forward(const Batch& batch, Probe* probe = nullptr);
 
@@ -89,6 +95,7 @@ class ModelRunner {
                                                     const EngineOptions& options, bool mapped,
                                                     int64_t tokenizer_bytes);
   void collect_markers();
+  GrammarVocabulary grammar_vocabulary() const;
 
   EngineOptions options_;
   MemoryPlan memory_plan_;
@@ -104,6 +111,7 @@ class ModelRunner {
   SpecialTokens special_tokens_;
   std::vector<int32_t> stop_ids_;
   MarkerTokens markers_;
+  std::unique_ptr<GrammarCompiler> grammars_;
   Workspace workspace_;
   BatchBuilder builder_;
   Buffer<float> logits_;

@@ -34,6 +34,13 @@ int32_t argmax(std::span<const float> logits) {
   return static_cast<int32_t>(std::max_element(logits.begin(), logits.end()) - logits.begin());
 }
 
+void suppress_all_but(std::span<const uint32_t> allowed, std::span<float> logits) {
+  for (size_t id = 0; id < logits.size(); ++id) {
+    const bool is_allowed = id / 32 < allowed.size() && ((allowed[id / 32] >> (id % 32)) & 1) != 0;
+    if (!is_allowed) logits[id] = -kInfinity;
+  }
+}
+
 int32_t first_allowed(size_t vocab_size, std::span<const int32_t> suppressed) {
   for (int32_t id = 0; id < static_cast<int64_t>(vocab_size); ++id) {
     if (std::find(suppressed.begin(), suppressed.end(), id) == suppressed.end()) return id;
@@ -139,8 +146,9 @@ void Sampler::accept(int32_t id) {
 }
 
 SampledToken Sampler::sample(std::span<float> logits, int64_t position, std::span<const int32_t> suppressed,
-                             SamplerWorkspace& ws) const {
+                             SamplerWorkspace& ws, std::span<const uint32_t> allowed) const {
   begin(logits, ws);
+  if (!allowed.empty()) suppress_all_but(allowed, logits);
   transform(logits, suppressed);
 
   SampledToken token;

@@ -1,6 +1,6 @@
 // Chooses the next token of one sequence from the model's logits. The order of the steps is vLLM's:
-// suppressed tokens, logit_bias, repetition, frequency and presence penalty; then, unless the
-// temperature is 0, temperature, min_p, top_k and top_p, each over what the one before has kept.
+// suppressed tokens and what is not allowed, logit_bias, repetition, frequency and presence penalty; then,
+// unless the temperature is 0, temperature, min_p, top_k and top_p, each over what the one before has kept.
 #pragma once
 
 #include <cstdint>
@@ -56,9 +56,9 @@ class Sampler {
   /// The token for `position`, the number of tokens before it. The draw depends on the arguments, the
   /// seed and the accepted tokens alone. `logits` [vocab_size] are overwritten; a NaN counts as minus
   /// infinity, plus infinity as the largest float. Of equal logits the lower id comes first. Tokens
-  /// in `suppressed` are not chosen.
+  /// in `suppressed` are not chosen, nor those without a bit in `allowed`, unless that is empty.
   SampledToken sample(std::span<float> logits, int64_t position, std::span<const int32_t> suppressed,
-                      SamplerWorkspace& ws) const;
+                      SamplerWorkspace& ws, std::span<const uint32_t> allowed = {}) const;
 
   /// What sample() would tell of `id`, had it chosen that.
   SampledToken report(std::span<float> logits, int32_t id, SamplerWorkspace& ws) const;

@@ -2,10 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "api/chat_input.h"
@@ -25,6 +25,7 @@ struct ChatPrompt {
   ToolSchemas tools;         // that the answer may call
   bool parallel_tool_calls = true;
   std::optional<int64_t> thinking_budget;  // tokens of reasoning
+  std::shared_ptr<const Grammar> grammar;  // that the answer is bound to, or null
 
   /// What of it the engine is to know.
   void move_into(GenerationRequest& request);
@@ -33,9 +34,5 @@ struct ChatPrompt {
 /// Of what the reader of an API has made of the request that `fields` reads.
 void read_chat_prompt(FieldReader& fields, const Engine& engine, Result<api::ChatInput> input,
                       ChatPrompt& prompt);
-
-/// Refuses `field` unless the form of the answer that stands at `path` in the request is {"type": "text"}.
-void refuse_other_form(FieldReader& fields, std::string_view field, std::string_view path,
-                       const Json& format);
 
 }  // namespace indexshare::server

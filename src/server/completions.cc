@@ -1,5 +1,6 @@
 // POST /v1/completions: texts continued as they stand.
 #include "base/error.h"
+#include "server/form_fields.h"
 #include "server/openai.h"
 #include "server/sampling_fields.h"
 
@@ -210,6 +211,7 @@ void post_completions(Call call) {
   request.whole_text = !skip_special;
   read_stream(fields, stream);
   read_sampling(fields, request);
+  read_form(fields, call.engine(), call.body, request);
   if (best != count)
     fields.refuse("best_of",
                   fmt::format("best_of is {}, expected {} as n: answers are not ranked", best, count));

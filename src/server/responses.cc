@@ -17,7 +17,7 @@ constexpr Field kFields[] = {
     {"max_output_tokens", "a whole number", "longest answer, reasoning included (as the context allows)", 1,
      kMaxTokens},
     {"stream", "true or false", "send the answer as it comes, as server-sent events"},
-    {"text", "an object", "format.type: text, the only form there is"},
+    {"text", "an object", "format: the form of the answer, as response_format has it"},
     {"input", "a text or a list of items", "the conversation"},
     {"instructions", "a text", "what the model is told before the conversation"},
     {"reasoning", "an object",
@@ -259,16 +259,13 @@ void refuse_what_is_missing(FieldReader& fields) {
   }
   if (const Json* background = fields.find("background"); background != nullptr && *background != false)
     fields.refuse("background", "background is not false, but nothing is stored: stream instead");
+  if (const Json* form = fields.find("text"); form != nullptr && !form->is_object()) {
+    fields.refuse(kFields[text]);
+  }
   if (const Json* count = fields.find("top_logprobs"); count != nullptr && *count != 0) {
     fields.refuse("top_logprobs",
                   "top_logprobs is not 0: log-probabilities are told by /v1/chat/completions");
   }
-  const Json* form = fields.find("text");
-  if (form == nullptr) return;
-  if (!form->is_object()) return fields.refuse(kFields[text]);
-  const auto format = form->find("format");
-  if (format == form->end() || format->is_null()) return;
-  refuse_other_form(fields, "text", "text.format", *format);
 }
 
 }  // namespace

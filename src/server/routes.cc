@@ -1,6 +1,7 @@
 #include "server/routes.h"
 
 #include "server/chat_prompt.h"
+#include "server/form_fields.h"
 #include "server/openai.h"
 #include "server/sampling_fields.h"
 
@@ -33,25 +34,27 @@ const std::vector<Route>& all_routes() {
        .path = "/v1/completions",
        .about = "continues texts (OpenAI)",
        .handle = post_completions,
-       .fields = {completion_fields(), kStreamFields, sampling_fields()},
+       .fields = {completion_fields(), kStreamFields, sampling_fields(), form_fields()},
        .generates = true},
       {.method = "POST",
        .path = "/v1/chat/completions",
        .about = "answers a conversation (OpenAI)",
        .handle = post_chat_completions,
-       .fields = {chat_prompt_fields(), chat_completion_fields(), kStreamFields, sampling_fields()},
+       .fields = {chat_prompt_fields(), chat_completion_fields(), kStreamFields, sampling_fields(),
+                  form_fields()},
        .generates = true},
       {.method = "POST",
        .path = "/v1/responses",
        .about = "answers a conversation in items (OpenAI)",
        .handle = post_responses,
-       .fields = {response_fields(), chat_prompt_fields(), sampling_fields()},
+       .fields = {response_fields(), chat_prompt_fields(), sampling_fields(), form_fields()},
        .generates = true},
       {.method = "POST",
        .path = "/v1/messages",
        .about = "answers a conversation (Anthropic)",
        .handle = post_messages,
-       .fields = {conversation_fields(), message_fields(), chat_prompt_fields(), sampling_fields()},
+       .fields = {conversation_fields(), message_fields(), chat_prompt_fields(), sampling_fields(),
+                  form_fields()},
        .dialect = Dialect::anthropic,
        .generates = true},
       {.method = "POST",

@@ -82,6 +82,16 @@ class Run(TestCase):
             with self.subTest(flags):
                 self.fails(1, heard, "run", self.directory, "hi", *flags)
 
+    def test_an_answer_has_the_form_that_it_is_bound_to(self):
+        schema = self.file("schema.json", '{"type": "object", "properties": {"n": {"enum": [1, 2]}}, "required": ["n"]}')
+        grammar = self.file("sum.ebnf", 'root ::= [0-9] "+" [0-9]')
+        self.assertIn(json.loads(self.answer(QUESTION, "--json-schema", schema)["text"])["n"], [1, 2])
+        self.assertRegex(self.answer(QUESTION, "--regex", "[a-c]{4}")["text"], "^[a-c]{4}$")
+        self.assertRegex(self.answer(QUESTION, "--grammar", grammar)["text"], r"^[0-9]\+[0-9]$")
+        self.fails(2, "expected one of", "run", POCKET, QUESTION, "--regex", "a", "--grammar", grammar)
+        self.fails(2, "cannot open", "run", POCKET, QUESTION, "--grammar", self.directory / "none")
+        self.fails(1, "regex was not understood", "run", POCKET, QUESTION, "--regex", "(")
+
     def test_one_seed_one_answer(self):
         sampled = ["Define bird.", "--temperature", "3", "--max-tokens", "12", "--ignore-eos"]
         first = self.answer(*sampled, "--seed", "7")

@@ -44,13 +44,16 @@ class Install(unittest.TestCase):
         return output(self.prefix / "bin/indexshare", "run", MODEL, "What is a parrakeet?", "--quiet",
                       "--temperature", "1.5", "--seed", "4")
 
-    def test_it_holds_the_program_the_library_and_the_public_headers_alone(self):
+    def test_it_holds_the_program_the_library_the_public_headers_and_licences_alone(self):
         library = self.library.parent.relative_to(self.prefix).as_posix()
         headers = {path.relative_to(ROOT).as_posix() for path in (ROOT / "include/indexshare").glob("*.h")}
         names = ["libindexshare.so", "pkgconfig/indexshare.pc", "cmake/indexshare/indexshare-config.cmake",
                  "cmake/indexshare/indexshare-config-version.cmake"]
         rest = {file for file in self.files - headers if not re.search(r"/libindexshare\.so\.\d|-config-\w+\.cmake$", file)}
-        self.assertEqual(rest, {"bin/indexshare", *(f"{library}/{name}" for name in names[:3])})
+        licences = "share/doc/indexshare/xgrammar-licences.txt"
+        self.assertEqual(rest, {"bin/indexshare", licences, *(f"{library}/{name}" for name in names[:3])})
+        for holder in ("XGrammar", "Cybozu"):
+            self.assertIn(holder, (self.prefix / licences).read_text(encoding="utf-8"))
         self.assertLessEqual(headers, self.files)
         self.assertLessEqual({f"{library}/{name}" for name in names}, self.files)
 

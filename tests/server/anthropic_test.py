@@ -151,6 +151,18 @@ class Tools(Anthropic):
         self.assertEqual([(b["type"], b["text"]) for b in message["content"]], [("text", "<tool_call>lamp")])
         self.assertEqual(message["stop_reason"], "max_tokens")
 
+    def test_a_call_that_is_forced(self):
+        for choice in [{"type": "any"}, {"type": "tool", "name": "lamp"}]:
+            message = self.ask(tools=[self.LAMP], tool_choice={**choice, "disable_parallel_tool_use": True})
+            self.assertEqual([(b.type, b.name, b.input) for b in message.content], [("tool_use", "lamp", {})])
+            self.assertEqual(message.stop_reason, "tool_use")
+
+    def test_an_answer_of_a_form(self):
+        form = {"type": "json_schema", "schema": {"enum": [1, 2]}}
+        for fields in [{"output_format": form}, {"output_config": {"format": form}}]:
+            self.assertIn(self.ask(sampling=fields).content[0].text, ("1", "2"))
+        self.wrong("output_config.format.type", output_config={"format": {"type": "xml"}})
+
     def test_without_tools_it_is_text(self):
         for fields in [{}, {"tools": [self.LAMP], "tool_choice": {"type": "none"}}]:
             message = self.ask(sampling=call_of_lamp(), **fields)

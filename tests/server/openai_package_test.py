@@ -4,11 +4,17 @@ import asyncio
 import json
 
 import openai
+import pydantic
 from support import PARROT, QUESTION, REASONING, TestCase, call_of_lamp, main
 
 LAMP = {"type": "function", "name": "lamp", "description": "Lights.", "parameters": {"type": "object", "properties": {}}}
 NO_END = {"logit_bias": {"4086": -100}}  # of the reasoning
 SHORT_REASONING = {"logit_bias": {"100": 99, "4086": 60}, "repetition_penalty": 1e6}  # of one token
+
+
+class Animal(pydantic.BaseModel):
+    bird: bool
+    legs: int = pydantic.Field(ge=0, le=99)
 
 
 CHANGES = ("id", "call_id", "created", "created_at", "usage", "parsed", "parsed_arguments")
@@ -126,7 +132,7 @@ class Plain(OpenAi):
         for fields in [{"previous_response_id": "resp_1"}, {"background": True}, {"top_logprobs": 3}, {"max_output_tokens": 0},
                        {"reasoning": {"summary": "long"}}, {"reasoning": {"effort": "much"}},
                        {"conversation": "conv_1"}, {"tools": [{"type": "web_search"}]}, {"tool_choice": "required"},
-                       {"text": {"format": {"type": "json_object"}}}, {"input": [{"type": "item_reference", "id": "msg_1"}]}]:
+                       {"text": {"format": {"type": "xml"}}}, {"input": [{"type": "item_reference", "id": "msg_1"}]}]:
             with self.subTest(fields=fields), self.assertRaises(openai.BadRequestError) as raised:
                 self.client.responses.create(**{"model": "pocket", "input": "a", **fields})
             self.assertEqual(raised.exception.param, next(iter(fields)))
@@ -134,6 +140,13 @@ class Plain(OpenAi):
             self.client.responses.retrieve("resp_1")
         with self.assertRaises(openai.BadRequestError):
             self.client.embeddings.create(model="pocket", input="a")
+
+    def test_parses_answers_of_a_form(self):
+        chat = self.client.chat.completions.parse(model="pocket", messages=QUESTION, response_format=Animal, max_completion_tokens=200)
+        self.assertIsInstance(chat.choices[0].message.parsed, Animal)
+        response = self.client.responses.parse(model="pocket", input=QUESTION, text_format=Animal, max_output_tokens=200)
+        self.assertIsInstance(response.output_parsed, Animal)
+        self.assertIn(self.ask(text={"format": {"type": "json_schema", "name": "n", "schema": {"enum": [1, 2]}}}).output_text, ("1", "2"))
 
     def test_asks_from_a_loop(self):
         async def ask(client, word):
@@ -197,6 +210,11 @@ class Tools(OpenAi):
                          [("function_call", "lamp", "{}", "completed")])
         result = {"type": "function_call_output", "call_id": response.output[0].call_id, "output": "It is light."}
         self.ask([*QUESTION, *response.output, result], tools=[LAMP])
+
+    def test_a_call_that_is_forced(self):
+        for choice in ["required", {"type": "function", "name": "lamp"}]:
+            (item,) = self.ask(tools=[LAMP], tool_choice=choice, parallel_tool_calls=False).output
+            self.assertEqual((item.type, item.name, item.arguments), ("function_call", "lamp", "{}"))
 
     def test_a_call_that_is_none_is_text(self):
         # The tokens of <tool_call>lamp<arg_key>: the call has been told by then, and is taken back at the end.

@@ -201,6 +201,14 @@ class Reasoning(TestCase):
         self.assertTrue(text.startswith("</think>"))
         self.assertEqual(text.count("think>"), 1)
 
+    def test_a_form_is_that_of_the_answer_alone(self):
+        schema = {"type": "object", "properties": {"n": {"type": "integer", "maximum": 99, "minimum": 0}}, "required": ["n"]}
+        body = {"messages": QUESTION, "max_tokens": 200, "logit_bias": {"4086": -100}, "thinking_token_budget": 5, "seed": 1,
+                "response_format": {"type": "json_schema", "json_schema": {"schema": schema}}}
+        message = self.post(CHAT, body)["choices"][0]["message"]
+        self.assertTrue(message["reasoning_content"])
+        self.assertEqual(list(json.loads(message["content"])), ["n"])
+
 
 class Tools(TestCase):
     CALL = {"tools": [{"type": "function", "function": {"name": "lamp", "parameters": {"type": "object"}}}],
@@ -227,14 +235,129 @@ class Tools(TestCase):
             self.assertEqual((answer["message"]["content"], answer["finish_reason"]),
                              ("<tool_call>lamp</tool_call>", "stop"))
 
-    def test_refuses_what_it_cannot_force(self):
-        for field, value in [("tool_choice", "required"), ("tool_choice", {"type": "function", "function": {"name": "lamp"}}),
+    def test_refuses_what_is_none(self):
+        for field, value in [("tool_choice", {"type": "function", "function": {"name": "other"}}),
                              ("tool_choice", "perhaps"), ("tools", [{"type": "web_search"}]), ("tools", 5),
-                             ("thinking_token_budget", -1), ("thinking_budget", "much"), ("response_format", {"type": "json_object"}),
-                             ("response_format", 1)]:
+                             ("thinking_token_budget", -1), ("thinking_budget", "much")]:
             with self.subTest(field=field, value=value):
                 self.refused(400, field, CHAT, {**self.CALL, field: value}, field=field)
         self.post(CHAT, {**self.CALL, "response_format": {"type": "text"}, "tool_choice": "auto"})
+
+
+class ForcedCalls(TestCase):
+    WEATHER = {"type": "function", "function": {"name": "weather", "parameters": {
+        "type": "object", "required": ["city", "days"], "properties": {
+            "city": {"type": "string", "maxLength": 12}, "days": {"type": "integer", "minimum": 1, "maximum": 9},
+            "unit": {"enum": ["C", "F"]}, "places": {"type": "array", "items": {"type": "boolean"}, "maxItems": 2}}}}}
+    LAMP = {"type": "function", "function": {"name": "lamp"}}
+    BODY = {"messages": QUESTION, "tools": [WEATHER, LAMP], "max_tokens": 300}
+
+    def check(self, call):
+        arguments = json.loads(call["function"]["arguments"])
+        if call["function"]["name"] == "lamp":
+            self.assertEqual(arguments, {})
+            return
+        self.assertEqual(call["function"]["name"], "weather")
+        self.assertLessEqual({"city", "days"}, set(arguments))
+        self.assertLessEqual(set(arguments), {"city", "days", "unit", "places"})
+        self.assertIsInstance(arguments["city"], str)
+        self.assertIn(arguments["days"], range(1, 10))
+        self.assertIn(arguments.get("unit", "C"), ["C", "F"])
+        self.assertTrue(all(isinstance(place, bool) for place in arguments.get("places", [])))
+
+    def test_a_call_is_made_whole_and_streamed(self):
+        for choice in ["required", {"type": "function", "function": {"name": "weather"}}]:
+            for seed in range(6):
+                with self.subTest(choice=choice, seed=seed):
+                    body = {**self.BODY, "tool_choice": choice, "seed": seed, "parallel_tool_calls": False}
+                    answer = self.post(CHAT, body)["choices"][0]
+                    self.assertEqual(answer["finish_reason"], "tool_calls")
+                    self.assertEqual(answer["message"]["content"], "")
+                    (call,) = answer["message"]["tool_calls"]
+                    self.check(call)
+                    if choice != "required":
+                        self.assertEqual(call["function"]["name"], "weather")
+                    deltas = [d for _, e in self.server.events(CHAT, body)[:-1] for c in e["choices"]
+                              for d in c["delta"].get("tool_calls", [])]
+                    self.assertEqual(deltas[0]["function"]["name"], call["function"]["name"])
+                    self.assertEqual("".join(d["function"]["arguments"] for d in deltas), call["function"]["arguments"])
+
+    def test_one_or_more_where_several_may_be_made(self):
+        for seed in range(4):
+            answer = self.post(CHAT, {**self.BODY, "tool_choice": "required", "seed": seed})["choices"][0]
+            self.assertTrue(answer["message"]["tool_calls"])
+            complete = answer["finish_reason"] == "tool_calls"
+            for call in answer["message"]["tool_calls"] if complete else answer["message"]["tool_calls"][:-1]:
+                self.check(call)
+
+    def test_a_form_or_a_call_where_both_may_be(self):
+        form = {"type": "json_schema", "json_schema": {"name": "f", "schema": {"enum": [1, 2]}}}
+        for bias, calls in [({"4087": 100}, True), ({"4087": -100}, False)]:  # of <tool_call>
+            answer = self.post(CHAT, {**self.BODY, "response_format": form, "logit_bias": bias, "parallel_tool_calls": False})
+            message = answer["choices"][0]["message"]
+            self.assertEqual(bool(message.get("tool_calls")), calls)
+            self.assertIn(message["content"], [""] if calls else ["1", "2"])
+
+
+class Forms(TestCase):
+    SCHEMA = {"type": "object", "required": ["bird", "legs"], "additionalProperties": False, "properties": {
+        "bird": {"type": "boolean"}, "legs": {"type": "integer", "minimum": 0, "maximum": 99}}}
+    # As each client says it, and what the text then is.
+    ASKED = [({"response_format": {"type": "json_schema", "json_schema": {"name": "animal", "strict": True, "schema": SCHEMA}}}, None),
+             ({"structured_outputs": {"json": SCHEMA}}, None), ({"guided_json": json.dumps(SCHEMA)}, None),
+             ({"json_schema": json.dumps(SCHEMA)}, None),
+             ({"structured_outputs": {"regex": "[ab]{3}!"}}, "^[ab]{3}!$"), ({"guided_regex": "[ab]{3}!"}, "^[ab]{3}!$"),
+             ({"regex": "[ab]{3}!"}, "^[ab]{3}!$"), ({"structured_outputs": {"choice": ["bird", "fish"]}}, "^(bird|fish)$"),
+             ({"guided_choice": ["bird", "fish"]}, "^(bird|fish)$"), ({"guided_grammar": 'root ::= "x" [0-9]'}, "^x[0-9]$"),
+             ({"ebnf": 'root ::= "x" [0-9]'}, "^x[0-9]$"),
+             ({"response_format": {"type": "structural_tag", "format": {"type": "const_string", "value": "yes"}}}, "^yes$")]
+
+    def check(self, text, pattern):
+        if pattern:
+            self.assertRegex(text, pattern)
+            return
+        animal = json.loads(text)
+        self.assertEqual(set(animal), {"bird", "legs"})
+        self.assertIsInstance(animal["bird"], bool)
+        self.assertIn(animal["legs"], range(100))
+
+    def test_answers_have_the_form_that_is_asked_for(self):
+        for fields, pattern in self.ASKED:
+            for seed in [1, 2]:
+                with self.subTest(fields=fields, seed=seed):
+                    body = {"max_tokens": 200, "seed": seed, **fields}
+                    answer = self.post(CHAT, {**body, "messages": QUESTION})["choices"][0]
+                    self.assertEqual(answer["finish_reason"], "stop")
+                    self.check(answer["message"]["content"], pattern)
+                    self.check(self.post(COMPLETIONS, {**body, "prompt": "What is"})["choices"][0]["text"], pattern)
+                    streamed = [c["delta"].get("content", "") for _, e in self.server.events(CHAT, {**body, "messages": QUESTION})[:-1]
+                                for c in e["choices"]]
+                    self.assertEqual("".join(streamed), answer["message"]["content"])
+
+    def test_any_object(self):
+        body = {"messages": QUESTION, "response_format": {"type": "json_object"}, "logit_bias": {"93": 5}, "max_tokens": 500}
+        answer = self.post(CHAT, {**body, "seed": 3})["choices"][0]
+        if answer["finish_reason"] == "stop":
+            self.assertIsInstance(json.loads(answer["message"]["content"]), dict)
+        self.assertEqual(answer["message"]["content"][0], "{")
+
+    def test_refuses_what_is_no_form(self):
+        for fields, field, sentence in [
+                ({"response_format": 1}, "response_format", "response_format is an integer"),
+                ({"response_format": {"type": "xml"}}, "response_format", "response_format.type is"),
+                ({"response_format": {"type": "json_schema"}}, "response_format", "response_format.schema is missing"),
+                ({"response_format": {"type": "json_schema", "json_schema": {"schema": {"type": "thing"}}}}, "response_format",
+                 "response_format.json_schema.schema: json_schema was not understood"),
+                ({"guided_json": "{"}, "guided_json", "guided_json: json_schema"),
+                ({"guided_regex": "("}, "guided_regex", "guided_regex: regex was not understood"),
+                ({"structured_outputs": {"regex": "((((a{99}){99}){99}){99})"}}, "structured_outputs", "repeats too much"),
+                ({"structured_outputs": {"choice": []}}, "structured_outputs", "choice is empty"),
+                ({"guided_choice": "yes"}, "guided_choice", "guided_choice is"),
+                ({"ebnf": "root ::= other"}, "ebnf", "ebnf: grammar was not understood"),
+                ({"guided_regex": "a", "guided_choice": ["a"]}, "guided_choice", "given beside guided_regex")]:
+            with self.subTest(fields=fields):
+                self.refused(400, sentence, CHAT, {"messages": QUESTION, **fields}, field=field)
+                self.refused(400, sentence, COMPLETIONS, {"prompt": "a", **fields}, field=field)
 
 
 class Models(TestCase):
