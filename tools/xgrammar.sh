@@ -36,6 +36,15 @@ run_quietly sed -i -e 's/^ *for (const auto& parent_state_iter : parent_states_m
   -e 's/^ *for (const auto& \[ref_id, parent_state\] : parent_states_map) {$/&\nCountStep();/' \
   -e 's/^\( *\)return StateEqualForParsing()(s.second, state_)/\1CountStep();\n&/' \
   "$work/xgrammar-$version/cpp/earley_parser.cc"
+# A call in the form of GLM has no space between its parts, which would be the value's: any_whitespace says so there.
+run_quietly sed -i -e 's/any_whitespace=\*\/true,$/any_whitespace=*\/format.style != "glm_xml",/' \
+  "$work/xgrammar-$version/cpp/structural_tag.cc"
+run_quietly sed -i -e 's/^ *elements.push_back(WhitespaceExpression());$/if (any_whitespace_) &/' \
+  -e '/^std::string XMLToolCallingConverter::NextSeparator/,/^}/s/return GetWhitespacePattern()/return any_whitespace_ ? GetWhitespacePattern() : "\\"\\""/' \
+  -e '/FormattingExpression(const std::string/,/^}/s/return ByteString(\(.*\));$/return \1.empty() ? Empty() : ByteString(\1);/' \
+  "$work/xgrammar-$version/cpp/json_schema_converter.cc"
+run_quietly test "$(cat "$work/xgrammar-$version"/cpp/*.cc |
+  grep -cE 'if \(any_whitespace_\)  |any_whitespace_ \? GetWh|= "glm_xml",$|empty\(\) \? Empty\(\) : ByteS')" = 9
 run_quietly test "$(cat "$work/xgrammar-$version"/cpp/*.{h,cc} | grep -c "CountStep();$")" = 13
 
 cat >"$work/tree/config.cmake" <<'END'

@@ -5,10 +5,6 @@
 namespace indexshare::api {
 namespace {
 
-// GLM writes none between the parts of a call. Each place for more is another way to read a text as a value's
-// own, and those multiply.
-constexpr int kCallWhitespace = 1;
-
 using Kind = Constraint::Kind;
 
 /// Collects what is said of the form; it may be said once.
@@ -83,10 +79,9 @@ Json any_of(Json elements) {
   return {{"type", "or"}, {"elements", std::move(elements)}};
 }
 
-Json schema_format(Json schema, std::string_view style, int max_whitespace) {
+Json schema_format(Json schema) {
   return {{"type", "json_schema"},
-          {"style", style},
-          {"max_whitespace_cnt", max_whitespace},
+          {"max_whitespace_cnt", kMaxJsonWhitespace},
           {"json_schema", std::move(schema)}};
 }
 
@@ -100,11 +95,10 @@ Result<Json> format_of(const AnswerForm& form) {
       for (const std::string& choice : form.constraint.choices) elements.push_back(const_string(choice));
       return any_of(std::move(elements));
     }
-    case Kind::json_object:
-      return schema_format({{"type", "object"}, {"additionalProperties", true}}, "json", kMaxJsonWhitespace);
+    case Kind::json_object: return schema_format({{"type", "object"}, {"additionalProperties", true}});
     case Kind::json_schema: {
       ASSIGN_OR_RETURN(Json schema, parse_json(text, form.field));
-      return schema_format(std::move(schema), "json", kMaxJsonWhitespace);
+      return schema_format(std::move(schema));
     }
     case Kind::structural_tag: break;
   }
@@ -116,7 +110,7 @@ Result<Json> format_of(const AnswerForm& form) {
 }
 
 // <tool_call>name<arg_key>key</arg_key><arg_value>value</arg_value>...</tool_call>: strings are plain text,
-// other values JSON, which is how AnswerParser reads them.
+// other values JSON, which is how AnswerParser reads them. No space but in values (tools/xgrammar.sh).
 Json call_of(const Json& tool) {
   const Json& function = tool["function"];
   const auto parameters = function.find("parameters");
@@ -124,7 +118,7 @@ Json call_of(const Json& tool) {
   Json schema = has_some ? *parameters : Json{{"type", "object"}, {"additionalProperties", false}};
   return {{"type", "tag"},
           {"begin", "<tool_call>" + function["name"].get<std::string>()},
-          {"content", schema_format(std::move(schema), "glm_xml", kCallWhitespace)},
+          {"content", {{"type", "json_schema"}, {"style", "glm_xml"}, {"json_schema", std::move(schema)}}},
           {"end", "</tool_call>"}};
 }
 

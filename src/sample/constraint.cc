@@ -21,6 +21,16 @@ constexpr size_t kMaxChoices = 4096;
 // there is a rule for each property and count.
 constexpr size_t kMaxProperties = 500, kMaxCountedProperties = 32;
 
+// Schemas that one of these stands for leave no room for these others, which XGrammar would pass over.
+constexpr std::string_view kCombinations[] = {"$ref", "anyOf", "oneOf", "allOf"};
+constexpr std::string_view kBounds[] = {"properties",        "required",      "additionalProperties",
+                                        "patternProperties", "propertyNames", "minProperties",
+                                        "maxProperties",     "items",         "prefixItems",
+                                        "minItems",          "maxItems",      "pattern",
+                                        "minLength",         "maxLength",     "minimum",
+                                        "maximum",           "multipleOf",    "exclusiveMinimum",
+                                        "exclusiveMaximum"};
+
 // Counted repetitions are written out, each up to about so many times, and multiply where they nest.
 constexpr int64_t kMaxRepeats = 256;
 constexpr int64_t kMaxExpanded = 20'000;
@@ -132,6 +142,24 @@ class Checker {
                       counted ? " beside minProperties or maxProperties" : "");
   }
 
+  /// That a schema does not combine others and say more of its own.
+  Result<void> combination(const Json& schema) const {
+    std::string_view found;
+    const auto only = [&](std::string_view key) -> Result<void> {
+      if (!schema.contains(key)) return {};
+      if (!found.empty()) {
+        return make_error("{} has {} beside {}, but answers can be bound to one of them alone", field_, found,
+                          key);
+      }
+      found = key;
+      return {};
+    };
+    for (const std::string_view key : kCombinations) RETURN_IF_ERROR(only(key));
+    if (found.empty()) return {};
+    for (const std::string_view key : kBounds) RETURN_IF_ERROR(only(key));
+    return {};
+  }
+
   /// A schema, or a list of schemas. `strict`: it must be one that can be kept to.
   Result<void> schema(const Json& value, bool strict) const {
     if (value.is_array()) {
@@ -140,6 +168,7 @@ class Checker {
     }
     if (!value.is_object()) return {};
     RETURN_IF_ERROR(properties(value));
+    if (strict) RETURN_IF_ERROR(combination(value));
     for (const auto& [key, member] : value.items()) {
       if (strict && std::find(std::begin(kUnknownKeywords), std::end(kUnknownKeywords), key) !=
                         std::end(kUnknownKeywords)) {

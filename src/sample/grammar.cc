@@ -28,6 +28,7 @@ struct TooManySteps : std::exception {
 };
 
 thread_local int64_t steps_left = 0;
+thread_local std::string warning;  // the first since it was cleared: what XGrammar does not keep to
 
 /// Lets XGrammar go so many steps on this thread, while it lives.
 class Steps {
@@ -62,7 +63,10 @@ void LogFatalImpl(const std::string&, int, const std::string& message) {
   throw std::runtime_error(message);
 }
 
-void LogMessageImpl(const std::string&, int, int, const std::string&) {}
+void LogMessageImpl(const std::string&, int, int level, const std::string& message) {
+  constexpr int kWarning = 2;
+  if (level >= kWarning && indexshare::warning.empty()) indexshare::warning = message;
+}
 
 }  // namespace xgrammar
 
@@ -166,7 +170,9 @@ class GrammarCompiler::Impl {
     try {
       prepare();
       const Steps steps(kCompileSteps);
+      warning.clear();
       auto grammar = std::make_shared<const Grammar>(constraint.kind, compiled(constraint), shared_);
+      if (constraint.kind == Kind::json_schema && !warning.empty()) return refused(constraint, warning);
       kept_.add(constraint, grammar);
       return grammar;
     } catch (const TooManySteps&) {

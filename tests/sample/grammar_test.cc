@@ -174,6 +174,13 @@ TEST(Grammar, RefusalsBeginWithTheKind) {
   EXPECT_EQ(refusal(make(Kind::json_schema, "")), "json_schema is empty");
   EXPECT_EQ(refusal(make(Kind::json_schema, R"({"items": {"uniqueItems": true}})")),
             "json_schema has the keyword \"uniqueItems\", which answers cannot be bound to");
+  for (const char* schema : {R"({"allOf": [{"required": ["a"]}, {"required": ["b"]}]})",
+                             R"({"type": "number", "multipleOf": 3})"}) {
+    EXPECT_EQ(refusal(make(Kind::json_schema, schema)).find("json_schema was not understood: "), 0u)
+        << schema;
+  }
+  EXPECT_EQ(refusal(make(Kind::json_schema, R"({"required": ["a"], "anyOf": [{"type": "object"}]})")),
+            "json_schema has anyOf beside required, but answers can be bound to one of them alone");
   EXPECT_EQ(refusal(make(Kind::json_schema, R"({"type": "thing"})")).find("json_schema was not understood: "),
             0u);
   EXPECT_EQ(refusal(make(Kind::json_schema, R"({"$ref": "#/$defs/none"})"))

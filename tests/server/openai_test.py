@@ -246,9 +246,9 @@ class Tools(TestCase):
 
 class ForcedCalls(TestCase):
     WEATHER = {"type": "function", "function": {"name": "weather", "parameters": {
-        "type": "object", "required": ["city", "days"], "properties": {
+        "type": "object", "required": ["city", "days", "code"], "properties": {
             "city": {"type": "string", "maxLength": 12}, "days": {"type": "integer", "minimum": 1, "maximum": 9},
-            "unit": {"enum": ["C", "F"]}, "places": {"type": "array", "items": {"type": "boolean"}, "maxItems": 2}}}}}
+            "unit": {"enum": ["C", "F"]}, "code": {"type": "string", "pattern": "^[a-c]{3}$"}, "places": {"type": "array", "items": {"type": "boolean"}, "maxItems": 2}}}}}
     LAMP = {"type": "function", "function": {"name": "lamp"}}
     BODY = {"messages": QUESTION, "tools": [WEATHER, LAMP], "max_tokens": 300}
 
@@ -258,9 +258,10 @@ class ForcedCalls(TestCase):
             self.assertEqual(arguments, {})
             return
         self.assertEqual(call["function"]["name"], "weather")
-        self.assertLessEqual({"city", "days"}, set(arguments))
-        self.assertLessEqual(set(arguments), {"city", "days", "unit", "places"})
-        self.assertIsInstance(arguments["city"], str)
+        self.assertLessEqual({"city", "days", "code"}, set(arguments))
+        self.assertLessEqual(set(arguments), {"city", "days", "unit", "code", "places"})
+        self.assertLessEqual(len(arguments["city"]), 12)
+        self.assertRegex(arguments["code"], "^[a-c]{3}\\Z")
         self.assertIn(arguments["days"], range(1, 10))
         self.assertIn(arguments.get("unit", "C"), ["C", "F"])
         self.assertTrue(all(isinstance(place, bool) for place in arguments.get("places", [])))
