@@ -8,3 +8,4 @@ endif()
 add_library(xgrammar STATIC IMPORTED)
 set_target_properties(xgrammar PROPERTIES IMPORTED_LOCATION ${INDEXSHARE_XGRAMMAR}/lib/libxgrammar.a
                                           INTERFACE_INCLUDE_DIRECTORIES ${INDEXSHARE_XGRAMMAR}/include)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tools/xgrammar.sh)
